@@ -1,0 +1,72 @@
+"""Results of planning and of whole tasks: a status enum and a reason in a sentence."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from graph_planner_ros.domain.symbols import GroundAction
+
+
+class PlanningStatus(enum.Enum):
+    """Outcome of one planning call."""
+
+    SOLVED = "solved"
+    ALREADY_SATISFIED = "already_satisfied"
+    GOAL_UNKNOWN = "goal_unknown"
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    CRASHED = "crashed"
+    REFUSED = "refused"
+    CANCELLED = "cancelled"
+
+
+class TaskStatus(enum.Enum):
+    """State or outcome of an instruction; the numbers are those of the message ``GoalStatus``."""
+
+    IDLE = 0
+    RUNNING = 1
+    SUCCEEDED = 2
+    ALREADY_SATISFIED = 3
+    INSTRUCTION_NOT_UNDERSTOOD = 4
+    GOAL_UNKNOWN = 5
+    GOAL_UNREACHABLE = 6
+    PLANNER_TIMED_OUT = 7
+    PLANNER_CRASHED = 8
+    PLAN_REFUSED = 9
+    PRECONDITION_FAILED = 10
+    EXECUTION_FAILED = 11
+    POSTCONDITION_FAILED = 12
+    CANCELLED = 13
+    NODE_LOST = 14
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """One action of a plan with its cost and its sentence for people."""
+
+    action: GroundAction
+    cost: float = 0.0
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class PlanningResult:
+    """Outcome of one planning call.
+
+    Attributes:
+        steps: the plan; arguments are instance ids, or names of placeholders (see ``placeholders``).
+        placeholders: placeholder name -> class name, for things that nobody has seen yet.
+        cost: sum of the action costs. time: seconds of wall time. engine: which planner made it.
+        exit_code, stderr: of a planner that crashed.
+    """
+
+    status: PlanningStatus
+    reason: str = ""
+    steps: tuple[PlannedStep, ...] = ()
+    placeholders: dict[str, str] = field(default_factory=dict)
+    cost: float = 0.0
+    time: float = 0.0
+    engine: str = ""
+    exit_code: int | None = None
+    stderr: str = ""
