@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, field
 
 from graph_planner_ros.domain.symbols import GroundAction
+from graph_planner_ros.planning.hypotheses import Hypotheses
 
 
 class PlanningStatus(enum.Enum):
@@ -59,6 +60,7 @@ class PlanningResult:
         placeholders: placeholder name -> class name, for things that nobody has seen yet.
         cost: sum of the action costs. time: seconds of wall time. engine: which planner made it.
         exit_code, stderr: of a planner that crashed.
+        hypotheses: everything that was supposed in making the plan.
     """
 
     status: PlanningStatus
@@ -70,3 +72,4 @@ class PlanningResult:
     engine: str = ""
     exit_code: int | None = None
     stderr: str = ""
+    hypotheses: Hypotheses = field(default_factory=Hypotheses)

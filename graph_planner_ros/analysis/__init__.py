@@ -1,0 +1,1 @@
+"""What is done with a run afterwards: bags and what they say."""

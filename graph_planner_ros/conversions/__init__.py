@@ -1,0 +1,88 @@
+"""Messages to core types and back: the only modules that know both.
+
+Times are float seconds of ROS time on the core's side. Boxes are upright, so their orientations carry the yaw only.
+"""
+
+from graph_planner_ros.conversions.geometry import (
+    box_from_msg,
+    box_to_msg,
+    from_stamp,
+    header,
+    matrix_from_transform,
+    matrix_to_transform,
+    to_stamp,
+    transform_to_msg,
+    yaw_from_quaternion,
+    yaw_to_quaternion,
+)
+from graph_planner_ros.conversions.images import (
+    IMAGE_TYPES,
+    detection_from_msg,
+    detection_to_msg,
+    image_from_msg,
+    image_to_msg,
+    intrinsics_from_msg,
+    intrinsics_to_msg,
+    labels_from_msg,
+    labels_to_msg,
+)
+from graph_planner_ros.conversions.plans import (
+    completion_to_msg,
+    failure_from_msg,
+    failure_to_msg,
+    plan_to_msg,
+    skill_result_from_msg,
+    skill_result_to_msg,
+    step_from_msg,
+    step_to_msg,
+    verification_to_msg,
+)
+from graph_planner_ros.conversions.scene import (
+    attribute_from_msg,
+    attribute_to_msg,
+    graph_from_msg,
+    graph_to_msg,
+    node_from_msg,
+    node_to_msg,
+    relation_from_msg,
+    relation_to_msg,
+)
+
+__all__ = [
+    "IMAGE_TYPES",
+    "attribute_from_msg",
+    "attribute_to_msg",
+    "box_from_msg",
+    "box_to_msg",
+    "completion_to_msg",
+    "detection_from_msg",
+    "detection_to_msg",
+    "failure_from_msg",
+    "failure_to_msg",
+    "from_stamp",
+    "graph_from_msg",
+    "graph_to_msg",
+    "header",
+    "image_from_msg",
+    "image_to_msg",
+    "intrinsics_from_msg",
+    "intrinsics_to_msg",
+    "labels_from_msg",
+    "labels_to_msg",
+    "matrix_from_transform",
+    "matrix_to_transform",
+    "node_from_msg",
+    "node_to_msg",
+    "plan_to_msg",
+    "relation_from_msg",
+    "relation_to_msg",
+    "skill_result_from_msg",
+    "skill_result_to_msg",
+    "step_from_msg",
+    "step_to_msg",
+    "to_stamp",
+    "transform_to_msg",
+    "verification_to_msg",
+    "yaw_from_quaternion",
+    "yaw_to_quaternion",
+]

@@ -1,0 +1,1 @@
+"""Between words and symbols: instructions to goals."""

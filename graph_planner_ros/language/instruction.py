@@ -1,0 +1,178 @@
+"""Natural-language instructions to goals, by rules that all come from the domain's YAML."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Container
+from dataclasses import dataclass, replace
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.symbols import Goal
+from graph_planner_ros.language.consistency import LiteralRules
+from graph_planner_ros.language.draft import Draft, finish
+from graph_planner_ros.language.grammar import Grammar
+from graph_planner_ros.language.lexicon import read_lexicon
+from graph_planner_ros.language.meaning import Interpreter
+from graph_planner_ros.language.phrases import TooComplex
+from graph_planner_ros.language.suggestions import Suggester
+from graph_planner_ros.language.words import Phrase, tokenize
+from graph_planner_ros.scene.graph import SceneGraph
+
+MAX_WORDS = 80
+MAX_READINGS = 200
+MAX_SUGGESTIONS = 4
+
+
+class ParseStatus(enum.Enum):
+    """Whether an instruction became a goal.
+
+    ``NOT_UNDERSTOOD``: words or sentence are unknown. ``NOT_EXPRESSIBLE``: the words are known, and what they ask for is
+    nothing that the planning domain can say or bring about.
+    """
+
+    UNDERSTOOD = "understood"
+    NOT_UNDERSTOOD = "not_understood"
+    NOT_EXPRESSIBLE = "not_expressible"
+
+
+@dataclass(frozen=True)
+class ParsedInstruction:
+    """Outcome of reading an instruction.
+
+    Attributes:
+        goals: to be reached one after the other; each holds all that must be true at its end, so the last one is the
+            condition by which the whole instruction is judged.
+        not_understood: words of the instruction that mean nothing here.
+        suggestions: instructions that can be read. reason: a sentence, empty if understood.
+        notes: readings that the person should know of, e.g. which of two meanings was taken.
+    """
+
+    status: ParseStatus
+    goals: tuple[Goal, ...] = ()
+    not_understood: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def understood(self) -> bool:
+        """True if there are goals to be reached."""
+        return self.status is ParseStatus.UNDERSTOOD
+
+
+class InstructionParser:
+    """Reads instructions by the words and rules of a domain's YAML. Immutable, so it may be shared between threads."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._lexicon = read_lexicon(domain)
+        self._rules = LiteralRules(domain)
+        self._suggester = Suggester(domain, self._lexicon, self._rules)
+
+    def parse(self, text: str, graph: SceneGraph | None = None) -> ParsedInstruction:
+        """Read an instruction.
+
+        Args:
+            text: what a person said.
+            graph: the belief, if there is one: it decides what a word with several meanings stands for, which thing is
+                meant by "the mug from the table", lets instance ids be named, and what is suggested.
+        """
+        parsed = self._read(text, graph)
+        if parsed.understood:
+            return parsed
+        return replace(parsed, suggestions=self._suggestions(text, graph, parsed))
+
+    def _read(self, text: str, graph: SceneGraph | None) -> ParsedInstruction:
+        tokens = tokenize(text)
+        if not any(token[0].isalnum() for token in tokens):
+            return _refusal("the instruction is empty")
+        if len(tokens) > MAX_WORDS:
+            return _refusal(f"the instruction has {len(tokens)} words, and at most {MAX_WORDS} are read")
+        instances = _known_instances(self._domain, graph)
+        unknown = self._unknown_words(tokens, instances)
+        if unknown:
+            return _refusal(self._unknown_reason(unknown, graph), unknown)
+        grammar = Grammar(self._lexicon, tokens, instances)
+        best = self._best_reading(grammar, graph)
+        if best is None:
+            return self._no_structure(tokens, grammar)
+        if best.errors:
+            return ParsedInstruction(ParseStatus.NOT_EXPRESSIBLE, reason=best.errors[0])
+        goals = finish(best, self._domain, graph, text.strip(), tokens)
+        return ParsedInstruction(ParseStatus.UNDERSTOOD, goals, notes=tuple(best.notes))
+
+    def _best_reading(self, grammar: Grammar, graph: SceneGraph | None) -> Draft | None:
+        interpreter = Interpreter(self._domain, self._lexicon, self._rules, graph)
+        best: Draft | None = None
+        try:
+            for sentence in itertools.islice(grammar.sentences(), MAX_READINGS):
+                draft = interpreter.interpret(sentence)
+                if best is None or draft.penalty < best.penalty:
+                    best = draft
+                if best.penalty == 0:
+                    break
+        except TooComplex:
+            pass  # what was found so far counts
+        return best
+
+    def _unknown_words(self, tokens: Phrase, instances: Container[str]) -> tuple[str, ...]:
+        return tuple(
+            dict.fromkeys(
+                token
+                for token in tokens
+                if token[0].isalnum()
+                and token not in self._lexicon.vocabulary
+                and token not in instances
+                and not token.isdecimal()
+            )
+        )
+
+    def _unknown_reason(self, unknown: tuple[str, ...], graph: SceneGraph | None) -> str:
+        ids = [word for word in unknown if "_" in word]
+        if ids:
+            where = "the scene" if graph is not None else "what is known here (no scene was given)"
+            return f"there is no {' and no '.join(ids)} in {where}"
+        words = ", ".join(map(repr, unknown))
+        return f"I do not know the word{'s' if len(unknown) > 1 else ''} {words}"
+
+    def _no_structure(self, tokens: Phrase, grammar: Grammar) -> ParsedInstruction:
+        """Say which words could not be fitted in."""
+        for start, end in itertools.combinations(range(len(tokens) + 1), 2):
+            reason = self._lexicon.refused.get(tokens[start:end])
+            if reason is not None:
+                words = " ".join(tokens[start:end])
+                return ParsedInstruction(
+                    ParseStatus.NOT_EXPRESSIBLE, not_understood=(words,), reason=f"I cannot use {words!r}: {reason}"
+                )
+        done, rest = tokens[: grammar.farthest], tokens[grammar.farthest :]
+        words = " ".join(token for token in rest if token[0].isalnum())
+        if words:
+            after = f" after {' '.join(done)!r}" if done else ""
+            return _refusal(f"I do not understand {words!r}{after}", (words,))
+        if grammar.incomplete is not None:
+            return _refusal(f"something is missing after {' '.join(done)!r}")
+        return _refusal(f"I know the words of {' '.join(done)!r} and cannot make out what is to be done")
+
+    def _suggestions(self, text: str, graph: SceneGraph | None, parsed: ParsedInstruction) -> tuple[str, ...]:
+        found: list[str] = []
+        for candidate in self._suggester.candidates(tokenize(text), parsed.not_understood, graph):
+            if candidate not in found and self._read(candidate, graph).understood:
+                found.append(candidate)
+            if len(found) == MAX_SUGGESTIONS:
+                break
+        return tuple(found)
+
+
+def _refusal(reason: str, words: tuple[str, ...] = ()) -> ParsedInstruction:
+    return ParsedInstruction(ParseStatus.NOT_UNDERSTOOD, not_understood=words, reason=reason)
+
+
+def _known_instances(domain: Domain, graph: SceneGraph | None) -> dict[str, str]:
+    if graph is None:
+        return {}
+    return {
+        node.instance_id.casefold(): node.label
+        for node in graph.nodes.values()
+        if node.label in domain.classes
+    }

@@ -1,0 +1,186 @@
+"""A client of the planner: sends one instruction and tells what happens. Used by the command line and the evaluation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import rclpy
+from action_msgs.msg import GoalStatus as ActionStatus
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+import graph_planner_ros.msg as messages
+from graph_planner_ros.action import ExecuteTask
+from graph_planner_ros.nodes.base import LATCHED, RELIABLE
+from graph_planner_ros.planning.result import TaskStatus
+
+SUCCESS = (TaskStatus.SUCCEEDED, TaskStatus.ALREADY_SATISFIED)
+Listener = Callable[[Any], None]
+
+
+@dataclass
+class TaskReport:
+    """What came of an instruction.
+
+    Attributes:
+        planning_time: seconds that planner calls took. duration: seconds of ROS time. wall_time: seconds.
+        revisions: number of plan messages.
+        steps, replans: subtasks run, and plans replaced.
+        failures: sentences of failed subtasks that the planner heard of.
+        history: carried out subtasks with whether they succeeded.
+    """
+
+    instruction: str
+    status: TaskStatus
+    reason: str = ""
+    task_id: str = ""
+    steps: int = 0
+    replans: int = 0
+    planning_time: float = 0.0
+    duration: float = 0.0
+    wall_time: float = 0.0
+    revisions: int = 0
+    not_understood: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
+    failures: list[str] = field(default_factory=list)
+    history: list[tuple[str, bool]] = field(default_factory=list)
+    plans: list[Any] = field(default_factory=list, repr=False)
+
+    @property
+    def succeeded(self) -> bool:
+        """True if the goal holds, as far as the robot believes."""
+        return self.status in SUCCESS
+
+
+class TaskClient:
+    """One node with its own context, so that several can live in one process. Use it in a ``with`` block.
+
+    Args:
+        namespace: of the robot. on_message: called with every Plan, SubtaskCompleted, ActionFailure and GoalStatus.
+    """
+
+    def __init__(self, namespace: str = "", on_message: Listener = lambda message: None) -> None:
+        self.context = rclpy.Context()
+        # Signals stay with the program: a Ctrl-C must cancel the task, not close the context under it.
+        rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = Node("graph_planner_client", namespace=namespace, context=self.context, use_global_arguments=False)
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._on_message = on_message
+        self._action = ActionClient(self.node, ExecuteTask, "execute_task")
+        self._report: TaskReport | None = None
+        self.node.create_subscription(messages.Plan, "plan", self._receive, LATCHED)
+        self.node.create_subscription(messages.GoalStatus, "goal_status", self._receive, LATCHED)
+        self.node.create_subscription(messages.SubtaskCompleted, "events/subtask_completed", self._receive, RELIABLE)
+        self.node.create_subscription(messages.ActionFailure, "events/action_failure", self._receive, RELIABLE)
+
+    def __enter__(self) -> TaskClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._action.destroy()
+        self._executor.remove_node(self.node)
+        self._executor.shutdown(timeout_sec=1.0)
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+    def spin(self, seconds: float) -> None:
+        """Handle messages for at most ``seconds`` of wall time, or until one was handled."""
+        self._executor.spin_once(timeout_sec=seconds)
+
+    def spin_until(self, condition: Callable[[], bool], timeout: float, abort: Callable[[], bool]) -> bool:
+        """Handle messages until ``condition`` holds (True), or ``abort`` does or ``timeout`` seconds passed (False)."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if abort() or time.monotonic() >= deadline:
+                return False
+            self.spin(0.05)
+        return True
+
+    def wait_ready(self, timeout: float, abort: Callable[[], bool] = lambda: False) -> str:
+        """Wait for the planner's action and a scene graph on the line; return what is missing, or an empty string."""
+        if not self.spin_until(self._action.server_is_ready, timeout, abort):
+            return "no planner answers: the action execute_task is not there"
+        topic = self.node.resolve_topic_name("scene_graph")
+        if not self.spin_until(lambda: self.node.count_publishers(topic) > 0, timeout, abort):
+            return f"nobody publishes {topic}: there is no perception"
+        return ""
+
+    def execute(
+        self,
+        instruction: str,
+        timeout: float = 3600.0,
+        cancel: Callable[[], bool] = lambda: False,
+        abort: Callable[[], str] = lambda: "",
+    ) -> TaskReport:
+        """Send an instruction and wait for its end.
+
+        Args:
+            timeout: seconds of wall time after which the task is cancelled.
+            cancel: when it becomes True, the task is cancelled and its answer awaited.
+            abort: when it returns a sentence, the wait ends with NODE_LOST and that reason.
+        """
+        start = time.monotonic()
+        report = self._report = TaskReport(instruction, TaskStatus.RUNNING)
+        sent = self._action.send_goal_async(ExecuteTask.Goal(instruction=instruction))
+        if not self.spin_until(sent.done, 15.0, lambda: bool(abort())):
+            return self._lost(report, start, abort() or "the planner did not acknowledge the instruction")
+        handle = sent.result()
+        if not handle.accepted:
+            return self._lost(report, start, "the planner refused the instruction: it is not active")
+        ended = handle.get_result_async()
+        cancelled_at: float | None = None
+        while not ended.done():
+            now = time.monotonic()
+            if abort():
+                return self._lost(report, start, abort())
+            if cancelled_at is None and (cancel() or now - start > timeout):
+                cancelled_at = now
+                handle.cancel_goal_async()
+            if cancelled_at is not None and now - cancelled_at > 10.0:
+                return self._lost(report, start, "the planner did not answer the cancellation within 10 s")
+            if self._action_gone(now):
+                return self._lost(report, start, "the planner died: its action server is gone")
+            self.spin(0.05)
+        self._finish(report, ended.result())
+        report.wall_time = time.monotonic() - start
+        return report
+
+    def _action_gone(self, now: float) -> bool:
+        """Return whether the planner has been missing for 5 s; a result of a dead server never comes."""
+        if self._action.server_is_ready():
+            self._seen = now
+        return now - getattr(self, "_seen", now) > 5.0
+
+    def _lost(self, report: TaskReport, start: float, reason: str) -> TaskReport:
+        report.status, report.reason = TaskStatus.NODE_LOST, reason
+        report.wall_time = time.monotonic() - start
+        return report
+
+    def _finish(self, report: TaskReport, answer: Any) -> None:
+        result = answer.result
+        if answer.status == ActionStatus.STATUS_UNKNOWN:
+            report.status, report.reason = TaskStatus.NODE_LOST, "the planner lost the task"
+            return
+        report.status, report.reason, report.task_id = TaskStatus(result.status), result.reason, result.task_id
+        report.steps, report.replans = result.steps, result.replans
+        report.planning_time, report.duration = result.planning_time, result.duration
+        report.not_understood, report.suggestions = tuple(result.not_understood), tuple(result.suggestions)
+
+    def _receive(self, message: Any) -> None:
+        report = self._report
+        if report is not None and getattr(message, "task_id", ""):
+            if isinstance(message, messages.Plan) and message.instruction == report.instruction:
+                report.revisions += 1
+                report.plans.append(message)
+            elif isinstance(message, messages.ActionFailure):
+                report.failures.append(f"{message.subtask.text}: {message.reason}")
+                report.history.append((message.subtask.text, False))
+            elif isinstance(message, messages.SubtaskCompleted):
+                report.history.append((message.subtask.text, True))
+        self._on_message(message)

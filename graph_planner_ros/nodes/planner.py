@@ -1,0 +1,370 @@
+"""The planner node: instruction -> goal -> plan -> events -> ... -> outcome; all the thinking is done in the core."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
+from rclpy.task import Future
+
+from graph_planner_ros import msg as messages
+from graph_planner_ros.action import ExecuteTask
+from graph_planner_ros.conversions import (
+    failure_from_msg,
+    from_stamp,
+    graph_from_msg,
+    header,
+    step_from_msg,
+)
+from graph_planner_ros.domain.domain import load_domain
+from graph_planner_ros.domain.goal import goal_to_pddl
+from graph_planner_ros.domain.names import NameMap
+from graph_planner_ros.domain.symbols import Goal
+from graph_planner_ros.language.instruction import InstructionParser, ParseStatus
+from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.mailbox import ExecutorBeat, Mailbox, StepEvent
+from graph_planner_ros.nodes.task_messages import (
+    fill_preview,
+    plan_message,
+    result_message,
+    status_message,
+    trace_message,
+)
+from graph_planner_ros.nodes.task_runner import RunnerSettings, TaskOutcome, TaskRunner, TaskView
+from graph_planner_ros.planning.engines import make_engine
+from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
+from graph_planner_ros.planning.memplan import MemPlan
+from graph_planner_ros.planning.result import TaskStatus
+from graph_planner_ros.planning.session import TaskSession
+from graph_planner_ros.scene.facts import symbolic_state
+from graph_planner_ros.skills.result import SkillResult, SkillStatus
+from graph_planner_ros.srv import PlanTask
+
+PARAMETERS = (
+    Param("domain", "household", "planning domain: a folder under config/domains, or a path"),
+    Param("planner", "memplan", "planning method", choices=("memplan",)),
+    Param("engine", "auto", "auto, mimir or fast_downward; or module:function that makes an engine"),
+    Param("planning_timeout", 30.0, "seconds of wall time that one planner call may take", 0.05, 3600.0),
+    Param("max_replans", 30, "plans that may be replaced in one task before it fails", 0, 1000),
+    Param("settle", 0.4, "seconds of ROS time for the belief to catch up after a skill", 0.0, 30.0),
+    Param("scene_timeout", 30.0, "longest wait for a scene graph, wall seconds", 0.1, 300.0),
+    Param("executor_timeout", 10.0, "silence of the executor after which it counts as lost, wall seconds", 0.5, 300.0),
+    Param("restart_timeout", 30.0, "how long a lost node may take to come back, wall seconds", 0.5, 600.0),
+    Param("memory_file", "", "file of the negative memory (JSON); empty: not kept"),
+)
+
+
+class _Task:
+    """One goal of the action with its thread; also the ports of its runner."""
+
+    def __init__(self, node: PlannerNode, goal_handle: Any) -> None:
+        self.node = node
+        self.goal_handle = goal_handle
+        self.task_id = uuid.uuid4().hex[:12]
+        self.instruction = str(goal_handle.request.instruction)
+        self.mailbox = Mailbox()
+        self.phase_text = "starting"
+        self.view = TaskView(self.task_id, self.instruction, "", TaskStatus.RUNNING, "", 0, 0, 0)
+        self.thread: threading.Thread | None = None
+        self.plan = messages.Plan(task_id=self.task_id, instruction=self.instruction)
+
+    def now(self) -> float:
+        """Return ROS time [s]."""
+        return self.node.now()
+
+    def phase(self, text: str) -> None:
+        """Keep the phase for the feedback."""
+        self.phase_text = text
+        self.node.on_executor(self.node.feedback, self)
+
+    def publish(self, view: TaskView) -> None:
+        """Publish a new revision: status first, so that the executor knows the task when its plan comes."""
+        self.view = view
+        self.node.publish_view(self)
+
+
+class PlannerNode(ManagedNode):
+    """Serves `execute_task` and `plan_task`. One task at a time; a new one ends the one before."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("planner", PARAMETERS, **options)
+        self._entities: list[Any] = []
+        self._task: _Task | None = None
+        self._graph: Any = None
+        self._beat_seen: ExecutorBeat | None = None
+        self._jump: Any = None
+        self._last = messages.GoalStatus()
+
+    # ---- life cycle
+
+    def configure(self) -> None:
+        """Load domain, language and planner; create the interfaces."""
+        self._domain = load_domain(self.value("domain"))
+        self._parser = InstructionParser(self._domain)
+        self._engine = self._make_engine(self.value("engine"))
+        self._positive = PositiveMemory(self._domain)
+        self._negative = NegativeMemory()
+        self._memory_file = Path(str(self.value("memory_file"))) if self.value("memory_file") else None
+        if self._memory_file is not None and self._memory_file.exists():
+            self._negative.load(self._memory_file)
+        self._settings = RunnerSettings(
+            self.value("settle"), self.value("scene_timeout"), self.value("executor_timeout"),
+            self.value("restart_timeout"),
+        )
+        self._plans = self.create_publisher(messages.Plan, "plan", LATCHED)
+        self._traces = self.create_publisher(messages.VerificationTrace, "plan/trace", LATCHED)
+        self._statuses = self.create_publisher(messages.GoalStatus, "goal_status", LATCHED)
+        self._entities = [
+            self._plans,
+            self._traces,
+            self._statuses,
+            self.create_subscription(messages.SceneGraph, "scene_graph", self._on_graph, LATCHED),
+            self.create_subscription(messages.SubtaskCompleted, "events/subtask_completed", self._on_done, RELIABLE),
+            self.create_subscription(messages.ActionFailure, "events/action_failure", self._on_failed, RELIABLE),
+            self.create_subscription(messages.ExecutorState, "executor/state", self._on_executor_state, LATCHED),
+            self.create_service(PlanTask, "plan_task", self._on_plan_task, callback_group=ReentrantCallbackGroup()),
+            self.create_timer(1.0, self._heartbeat, clock=self.steady_clock),
+            ActionServer(
+                self,
+                ExecuteTask,
+                "execute_task",
+                self._execute,
+                goal_callback=self._on_goal,
+                cancel_callback=self._on_cancel,
+            ),
+        ]
+        self._jump = self.get_clock().create_jump_callback(
+            JumpThreshold(min_forward=None, min_backward=Duration(seconds=-0.1), on_clock_change=False),
+            post_callback=self._on_jump,
+        )
+
+    def activate(self) -> None:
+        """Say that no task runs; an executor that still works for a planner of before stops then."""
+        self._last = messages.GoalStatus(header=header(self.now()), status=messages.GoalStatus.IDLE)
+        self._statuses.publish(self._last)
+
+    def deactivate(self) -> None:
+        """Cancel the running task and wait for its last words."""
+        task = self._task
+        if task is not None:
+            task.mailbox.cancel("the planner was deactivated")
+            if task.thread is not None:
+                task.thread.join(timeout=3.0)
+
+    def release(self) -> None:
+        """Destroy the interfaces."""
+        if self._jump is not None:
+            self._jump.unregister()
+            self._jump = None
+        self.destroy_all(self._entities)
+        self._entities = []
+        self._graph = None
+
+    def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
+        """Say which task runs and what it is doing."""
+        task = self._task
+        if task is None:
+            return DiagnosticStatus.OK, "idle" if self.active else "not active", {"scene_graph": self._graph is not None}
+        return DiagnosticStatus.OK, task.phase_text, {"task": task.task_id, "revision": task.view.revision}
+
+    def _make_engine(self, name: str) -> Any:
+        """Return the engine of that name, or what ``module:function`` returns for planners from elsewhere."""
+        if ":" not in name:
+            return make_engine(name)
+        module, _, function = name.partition(":")
+        return getattr(importlib.import_module(module), function)()
+
+    def _make_session(self, instruction: str, goals: tuple[Goal, ...], cancel: threading.Event) -> TaskSession:
+        planner = MemPlan(self._domain, self._engine, self._positive, self._negative, self.value("planning_timeout"))
+        return TaskSession(
+            self._domain, planner, instruction, list(goals), max_replans=self.value("max_replans"), cancel=cancel
+        )
+
+    # ---- the action
+
+    def _on_goal(self, request: Any) -> GoalResponse:
+        if not self.active:
+            self.get_logger().warning(f"instruction '{request.instruction}' refused: the planner is not active")
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _on_cancel(self, goal_handle: Any) -> CancelResponse:
+        task = self._task
+        if task is not None and task.goal_handle.goal_id == goal_handle.goal_id:
+            task.mailbox.cancel("cancelled on request")
+        return CancelResponse.ACCEPT
+
+    async def _execute(self, goal_handle: Any) -> Any:
+        before = self._task
+        task = self._task = _Task(self, goal_handle)
+        if before is not None:
+            before.mailbox.cancel(f"replaced by a new instruction: {task.instruction}")
+        if goal_handle.is_cancel_requested:
+            task.mailbox.cancel("cancelled on request")
+        if self._graph is not None:
+            task.mailbox.put_graph(self._graph)
+        if self._beat_seen is not None:
+            task.mailbox.put_beat(self._beat_seen)
+        ended: Future = Future()
+        task.thread = threading.Thread(
+            target=self._run, args=(task, before, ended), name=f"task {task.task_id}", daemon=True
+        )
+        task.thread.start()
+        outcome: TaskOutcome = await ended
+        if self._task is task:
+            self._task = None
+        if outcome.status is TaskStatus.CANCELLED and goal_handle.is_cancel_requested:
+            goal_handle.canceled()
+        elif outcome.status in (TaskStatus.SUCCEEDED, TaskStatus.ALREADY_SATISFIED):
+            goal_handle.succeed()
+        else:
+            goal_handle.abort()
+        return result_message(outcome)
+
+    def _run(self, task: _Task, before: _Task | None, ended: Future) -> None:
+        if before is not None and before.thread is not None:
+            before.thread.join(timeout=5.0)  # its last plan must be published before our first
+        self.on_executor(self._heartbeat)
+        runner = TaskRunner(
+            task.task_id, task.instruction, self._domain, self._parser, self._make_session, task, task.mailbox,
+            self._settings,
+        )
+        try:
+            outcome = runner.run()
+        except Exception as error:
+            self.errors += 1
+            self.get_logger().error(f"task {task.task_id}: {type(error).__name__}: {error}")
+            outcome = TaskOutcome(runner.status, runner.reason, task.task_id, runner.steps, runner.replans)
+        if self._memory_file is not None:
+            self._negative.save(self._memory_file)
+        self.get_logger().info(f"task {task.task_id}: {outcome.status.name}: {outcome.reason}")
+        self.on_executor(ended.set_result, outcome)
+
+    # ---- publishing
+
+    def publish_view(self, task: _Task) -> None:
+        """Publish goal status, verification trace and plan of a task's newest revision (any thread)."""
+        if not self._entities:
+            return
+        view, now = task.view, self.now()
+        self._statuses.publish(status_message(view, now))
+        trace = trace_message(view, now)
+        if trace is not None:
+            self._traces.publish(trace)
+        task.plan = plan_message(view, now)
+        self._plans.publish(task.plan)
+        self.on_executor(self.feedback, task)
+
+    def feedback(self, task: _Task) -> None:
+        """Tell the client of the action the plan and the phase."""
+        if task.goal_handle.is_active:
+            task.goal_handle.publish_feedback(ExecuteTask.Feedback(plan=task.plan, phase=task.phase_text))
+
+    def _heartbeat(self) -> None:
+        task = self._task
+        if task is None or not self._entities:
+            return
+        if task.view.status is TaskStatus.RUNNING:
+            self._statuses.publish(status_message(task.view, self.now()))
+        self.feedback(task)
+
+    # ---- subscriptions
+
+    def _on_graph(self, message: messages.SceneGraph) -> None:
+        if message.domain and message.domain != self._domain.name:
+            self.warn_once(
+                message.domain, f"scene graph of domain '{message.domain}' ignored; this is '{self._domain.name}'"
+            )
+            return
+        try:
+            self._graph = graph_from_msg(message)
+        except ValueError as error:
+            self.warn_once(str(error), f"scene graph refused: {error}")
+            return
+        if self._task is not None:
+            self._task.mailbox.put_graph(self._graph)
+
+    def _on_done(self, message: messages.SubtaskCompleted) -> None:
+        self._event(message, SkillResult(SkillStatus.SUCCEEDED))
+
+    def _on_failed(self, message: messages.ActionFailure) -> None:
+        self._event(message, failure_from_msg(message))
+
+    def _event(self, message: Any, result: SkillResult) -> None:
+        if self._task is not None and message.task_id == self._task.task_id:
+            self._task.mailbox.put_event(
+                StepEvent(
+                    message.task_id, message.revision, message.index, step_from_msg(message.subtask).action, result,
+                    from_stamp(message.header.stamp), message.attempts,
+                )
+            )
+
+    def _on_executor_state(self, message: messages.ExecutorState) -> None:
+        idle = message.state == messages.ExecutorState.IDLE
+        self._beat_seen = ExecutorBeat(message.task_id, message.revision, idle, message.phase)
+        if self._task is not None:
+            self._task.mailbox.put_beat(self._beat_seen)
+
+    def _on_jump(self, jump: Any) -> None:
+        self.get_logger().warning("time jumped back: beliefs from before are forgotten")
+        self._graph = None
+        if self._task is not None:
+            self._task.mailbox.time_jumped()
+
+    # ---- plan_task
+
+    async def _on_plan_task(self, request: Any, response: Any) -> Any:
+        """Plan from the present belief without acting."""
+        ended: Future = Future()
+
+        def work() -> None:
+            try:
+                self._plan_only(request.instruction, response)
+            except Exception as error:
+                response.status = messages.GoalStatus.PLANNER_CRASHED
+                response.reason = f"the planner node failed: {type(error).__name__}: {error}"
+            self.on_executor(ended.set_result, True)
+
+        threading.Thread(target=work, name="plan_task", daemon=True).start()
+        await ended
+        return response
+
+    def _plan_only(self, instruction: str, response: Any) -> None:
+        if not self.active:
+            response.status, response.reason = messages.GoalStatus.NODE_LOST, "the planner is not active"
+            return
+        parsed = self._parser.parse(instruction)
+        graph = self._graph
+        if parsed.status is not ParseStatus.UNDERSTOOD:
+            response.status, response.reason = TaskStatus.INSTRUCTION_NOT_UNDERSTOOD.value, parsed.reason
+            return
+        if graph is None:
+            response.status = messages.GoalStatus.NODE_LOST
+            response.reason = "perception: no scene graph has come yet"
+            return
+        # Memories of its own: looking ahead must not change what a running task has learned.
+        planner = MemPlan(
+            self._domain, self._engine, self._positive, NegativeMemory(), self.value("planning_timeout")
+        )
+        session = TaskSession(self._domain, planner, instruction, list(parsed.goals))
+        decision = session.start(graph, symbolic_state(graph, self._domain))
+        goal = goal_to_pddl(session.goal, NameMap(self._domain))
+        fill_preview(response, decision, instruction, goal, self.now())
+
+
+def main() -> int:
+    """Run the planner node."""
+    return run_node(PlannerNode, sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

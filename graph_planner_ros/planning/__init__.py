@@ -1,0 +1,1 @@
+"""Planning: engines, MemPlan, verification and the replanning policy."""

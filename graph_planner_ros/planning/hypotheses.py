@@ -1,0 +1,125 @@
+"""What nobody has seen yet: placeholders, the places where they may be, and what looking there costs (MemPlan 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.schema import DomainError
+from graph_planner_ros.domain.symbols import Atom, SymbolicState
+
+PLACEHOLDER_PREFIX = "unseen_"
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """A thing that a goal or an action needs and nobody has seen, e.g. ``unseen_tomato_1``.
+
+    Attributes:
+        name: stands for it in plans. class_name: what it is.
+        instance: the instance that it must be, if the goal names one whose place is not known; else None.
+    """
+
+    name: str
+    class_name: str
+    instance: str | None = None
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """The placeholders of one problem.
+
+    Attributes:
+        placeholders: see `Placeholder`.
+        candidates: (placeholder, place) -> cost of the hypothesis that it is there.
+        refuted: pairs (placeholder, place) that are excluded.
+    """
+
+    placeholders: tuple[Placeholder, ...] = ()
+    candidates: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    refuted: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """Placeholder -> class name."""
+        return {placeholder.name: placeholder.class_name for placeholder in self.placeholders}
+
+
+def candidate_places(domain: Domain, state: SymbolicState) -> tuple[str, ...]:
+    """Return the places of a state where an unseen thing may be: of the type and with the fact that the YAML names."""
+    hypotheses = domain.hypotheses
+    if hypotheses is None:
+        return ()
+    places = (name for name, of in state.objects.items() if domain.is_a(of, hypotheses.place_type))
+    fact = hypotheses.place_fact
+    return tuple(sorted(name for name in places if fact is None or Atom(fact, (name,)) in state.atoms))
+
+
+def find_observes(domain: Domain) -> frozenset[str]:
+    """Return the predicates of a place that become true when something is looked for there, e.g. ``{observed}``."""
+    hypotheses = domain.hypotheses
+    if hypotheses is None:
+        return frozenset()
+    schema = domain.action(hypotheses.action)
+    places = {name for name, of in schema.parameters if domain.is_a(of, hypotheses.place_type)}
+    return frozenset(
+        term.predicate for term in schema.added if len(term.arguments) == 1 and term.arguments[0] in places
+    )
+
+
+def find_arguments(domain: Domain, arguments: tuple[str, ...]) -> tuple[str, str]:
+    """Return thing and place of a ground action of looking for something.
+
+    Raises:
+        DomainError: if the domain has no hypotheses.
+    """
+    if domain.hypotheses is None:
+        raise DomainError(f"the domain {domain.name!r} has no hypotheses")
+    schema = domain.action(domain.hypotheses.action)
+    literal = next(
+        (literal for literal in schema.preconditions if literal.predicate == domain.hypotheses.candidate), None
+    )
+    if literal is None:
+        raise DomainError(f"the action {schema.name!r} does not ask for {domain.hypotheses.candidate!r}")
+    binding = {name: value for (name, _), value in zip(schema.parameters, arguments, strict=True)}
+    thing, place = (binding[name] for name in literal.arguments)
+    return thing, place
+
+
+def with_hypotheses(domain: Domain, state: SymbolicState, hypotheses: Hypotheses) -> SymbolicState:
+    """Return the state with the placeholders in it: type, class facts, candidate places and their costs."""
+    symbols = domain.hypotheses
+    if symbols is None or not hypotheses.placeholders:
+        return state
+    objects = dict(state.objects)
+    atoms = set(state.atoms)
+    functions = dict(state.functions)
+    for placeholder in hypotheses.placeholders:
+        entry = domain.class_of(placeholder.class_name)
+        objects[placeholder.name] = entry.type_name
+        atoms.update(Atom(fact, (placeholder.name,)) for fact in entry.facts)
+        if domain.class_predicate is not None:
+            atoms.add(Atom(domain.class_predicate, (placeholder.name, placeholder.class_name)))
+            if domain.class_type is not None:
+                objects.setdefault(placeholder.class_name, domain.class_type)
+    for pair, cost in hypotheses.candidates.items():
+        atoms.add(Atom(symbols.candidate, pair))
+        functions[Atom(symbols.cost, pair)] = cost
+    atoms.update(Atom(symbols.refuted, pair) for pair in hypotheses.refuted)
+    return SymbolicState(objects, frozenset(atoms), functions)
+
+
+def open_hypotheses(domain: Domain, state: SymbolicState, placeholders: Mapping[str, str]) -> Hypotheses:
+    """Return hypotheses in which every candidate place is possible at no cost, for judging plans of others.
+
+    Args:
+        domain, state: of the problem.
+        placeholders: placeholder name -> class name.
+
+    Raises:
+        UnknownClassError: if a class is not of the domain.
+    """
+    things = tuple(Placeholder(name, domain.class_of(label).name) for name, label in placeholders.items())
+    places = candidate_places(domain, state)
+    return Hypotheses(things, {(thing.name, place): 0.0 for thing in things for place in places})

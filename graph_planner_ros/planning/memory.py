@@ -1,0 +1,273 @@
+"""MemPlan's two memories: where things of a kind tend to be, and where they were looked for in vain.
+
+Positive memory prices hypotheses, negative memory excludes them (MemPlan 3.2, 3.3, A.6). Beyond the paper,
+refutations have a confidence that fades, are withdrawn when later evidence contradicts them, and the least certain
+can be relaxed when nothing else is left.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.planning.storage import StoredMemoryError, read_json, write_json
+
+KAPPA_BASE = 1.0
+LAMBDA = 10.0
+TAU = 0.5
+_GOAL_WEIGHT = 0.2
+_RANK_STEP = 0.15
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+
+
+@dataclass
+class PositiveMemory:
+    """A graph of labels and the places where they were seen together, with the domain's YAML as its prior.
+
+    The cost of the hypothesis that a thing is in a place is ``kappa_base + lambda * (1 - relevance)``. Relevance is the
+    cosine of the query (goal text and missing thing) with a document of the place's one-hop neighbourhood, min-max
+    normalised over the candidates.
+
+    Attributes:
+        kappa_base, scale: the constants of the cost (the paper's kappa_base and lambda).
+        tau: edges weaker than this (0..1) do not belong to the neighbourhood.
+        seen: (label, place instance) -> number of times seen there.
+    """
+
+    domain: Domain
+    kappa_base: float = KAPPA_BASE
+    scale: float = LAMBDA
+    tau: float = TAU
+    seen: dict[tuple[str, str], float] = field(default_factory=dict)
+    _places: dict[str, str] = field(default_factory=dict)
+    _last: dict[str, str] = field(default_factory=dict)
+
+    def observe(self, sightings: Iterable[tuple[str, str, str, str]]) -> None:
+        """Remember what was seen where.
+
+        Args:
+            sightings: (instance, its label, place, the place's label); the same thing in the same place counts once
+                until it is seen elsewhere.
+        """
+        for instance, label, place, place_label in sightings:
+            self._places[place] = place_label
+            if self._last.get(instance) != place:
+                self._last[instance] = place
+                self.seen[label, place] = self.seen.get((label, place), 0.0) + 1.0
+
+    def costs(
+        self,
+        goal_text: str,
+        label: str,
+        places: Mapping[str, str],
+        hints: Mapping[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Return place -> cost of the hypothesis that a thing of class ``label`` is there.
+
+        Args:
+            goal_text: the instruction or goal in words. label: class of the missing thing.
+            places: candidate place -> its label.
+            hints: place -> relevance (0..1) known from elsewhere, e.g. where it was last seen.
+        """
+        relevance = self.relevance(goal_text, label, places)
+        for place, value in (hints or {}).items():
+            if place in relevance:
+                relevance[place] = max(relevance[place], value)
+        return {place: self.kappa_base + self.scale * (1.0 - value) for place, value in relevance.items()}
+
+    def relevance(self, goal_text: str, label: str, places: Mapping[str, str]) -> dict[str, float]:
+        """Return place -> relevance 0..1, min-max normalised over the places (all 1 if they are all the same)."""
+        query = self._query(goal_text, label)
+        raw = {place: _cosine(query, self._document(place, place_label)) for place, place_label in places.items()}
+        if not raw:
+            return {}
+        low, high = min(raw.values()), max(raw.values())
+        if high - low < 1e-9:
+            return dict.fromkeys(raw, 1.0)
+        return {place: (value - low) / (high - low) for place, value in raw.items()}
+
+    def _query(self, goal_text: str, label: str) -> dict[str, float]:
+        query: dict[str, float] = {}
+        for token in _tokens(goal_text):
+            query[token] = query.get(token, 0.0) + _GOAL_WEIGHT
+        for token in self._label_tokens(label):
+            query[token] = query.get(token, 0.0) + 1.0
+        return query
+
+    def _document(self, place: str, place_label: str) -> dict[str, float]:
+        """Return token -> weight of what is next to a place in the graph."""
+        edges: dict[str, float] = {}
+        for entry in self.domain.classes.values():
+            if place_label in entry.likely_in:
+                edges[entry.name] = max(0.0, 1.0 - _RANK_STEP * entry.likely_in.index(place_label))
+        for (label, other), count in self.seen.items():
+            if other == place:
+                edges[label] = edges.get(label, 0.0) + 2.0 * count / (count + 1.0)
+            elif self._places.get(other) == place_label:
+                edges[label] = edges.get(label, 0.0) + 0.5 * count / (count + 1.0)
+        document: dict[str, float] = {}
+        for label, weight in edges.items():
+            if weight >= self.tau:
+                for token in self._label_tokens(label):
+                    document[token] = document.get(token, 0.0) + weight
+        return document
+
+    def _label_tokens(self, label: str) -> list[str]:
+        entry = self.domain.classes.get(label)
+        return [label.lower(), *(_tokens(entry.words[0]) if entry and entry.words else ())]
+
+    def save(self, path: Path) -> None:
+        """Write the memory to a JSON file, atomically."""
+        seen = [[label, place, count] for (label, place), count in sorted(self.seen.items())]
+        write_json(path, {"kind": "positive memory", "places": self._places, "last": self._last, "seen": seen})
+
+    def load(self, path: Path) -> None:
+        """Replace what is remembered by the content of a file.
+
+        Raises:
+            FileNotFoundError, StoredMemoryError: naming the file.
+        """
+        content = read_json(path, "positive memory")
+        try:
+            seen = {(str(label), str(place)): float(count) for label, place, count in content["seen"]}
+            places, last = dict(content["places"]), dict(content["last"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoredMemoryError(f"{path} is not a readable positive memory: {error!r}") from error
+        self.seen, self._places, self._last = seen, places, last
+
+
+def _tokens(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _cosine(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    dot = sum(weight * second.get(token, 0.0) for token, weight in first.items())
+    norms = math.sqrt(sum(w * w for w in first.values()) * sum(w * w for w in second.values()))
+    return dot / norms if norms > 0.0 else 0.0
+
+
+@dataclass
+class Refutation:
+    """Evidence that no thing of a kind is in a place.
+
+    Attributes:
+        what: class name, or instance id where one instance was meant. place: instance id of the place.
+        confidence: 0..1 at ``stamp`` [s of ROS time]. relaxations: how often it was given up for lack of alternatives.
+        relaxed: it is given up at present.
+        known: things of the kind that were known to be there: there is no *other* one.
+    """
+
+    what: str
+    place: str
+    confidence: float
+    stamp: float
+    relaxations: int = 0
+    relaxed: bool = False
+    known: tuple[str, ...] = ()
+
+
+class NegativeMemory:
+    """What was refuted by looking or trying.
+
+    Args:
+        half_life: seconds after which a refutation is half as certain.
+        threshold: a refutation that is less certain than this no longer excludes anything.
+        max_relaxations: how often one refutation may be given up in one task.
+    """
+
+    def __init__(self, half_life: float = 1800.0, threshold: float = 0.25, max_relaxations: int = 1) -> None:
+        if half_life <= 0.0 or not 0.0 <= threshold <= 1.0 or max_relaxations < 0:
+            raise ValueError(
+                "negative memory expects half_life > 0, 0 <= threshold <= 1 and max_relaxations >= 0, "
+                f"got {half_life}, {threshold} and {max_relaxations}"
+            )
+        self.half_life = half_life
+        self.threshold = threshold
+        self.max_relaxations = max_relaxations
+        self._entries: dict[tuple[str, str], Refutation] = {}
+
+    def refute(self, what: str, place: str, confidence: float, stamp: float, known: Iterable[str] = ()) -> None:
+        """Note that no ``what`` but those in ``known`` is in ``place``; newer evidence replaces older."""
+        known = self._entries.get((what, place))
+        if known is not None and known.stamp > stamp:
+            return
+        relaxations = known.relaxations if known is not None else 0
+        certainty = min(max(confidence, 0.0), 1.0)
+        self._entries[what, place] = Refutation(
+            what, place, certainty, stamp, relaxations, known=tuple(sorted(known))
+        )
+
+    def get(self, what: str, place: str) -> Refutation | None:
+        """Return what is remembered about a pair, relaxed or not."""
+        return self._entries.get((what, place))
+
+    def confidence(self, what: str, place: str, now: float) -> float:
+        """Return how certain it is at present that ``what`` is not in ``place``; 0 if nothing is known."""
+        entry = self._entries.get((what, place))
+        if entry is None or entry.relaxed:
+            return 0.0
+        return float(entry.confidence * 0.5 ** (max(0.0, now - entry.stamp) / self.half_life))
+
+    def is_refuted(self, what: str, place: str, now: float) -> bool:
+        """Return whether the hypothesis is excluded at present."""
+        confidence = self.confidence(what, place, now)
+        return confidence > 0.0 and confidence >= self.threshold
+
+    def contradict(self, what: str, place: str, stamp: float, thing: str = "") -> bool:
+        """Withdraw a refutation because ``thing``, a ``what``, was seen there later; return whether there was one."""
+        entry = self._entries.get((what, place))
+        if entry is None or stamp <= entry.stamp or thing in entry.known:
+            return False
+        del self._entries[what, place]
+        return True
+
+    def relax(self, what: str, places: Sequence[str], now: float) -> Refutation | None:
+        """Give up the least certain refutation of ``what`` that may still be given up; None if there is none."""
+        choices = [
+            entry
+            for place in places
+            if (entry := self._entries.get((what, place))) is not None
+            and not entry.relaxed
+            and entry.relaxations < self.max_relaxations
+        ]
+        if not choices:
+            return None
+        weakest = min(choices, key=lambda entry: (self.confidence(what, entry.place, now), entry.stamp, entry.place))
+        weakest.relaxed = True
+        weakest.relaxations += 1
+        return weakest
+
+    def new_task(self) -> None:
+        """Allow every refutation to be relaxed again."""
+        for entry in self._entries.values():
+            entry.relaxations = 0
+
+    def clock_went_back(self, now: float) -> None:
+        """Take evidence from a later time than ``now`` as made now: time has jumped back."""
+        for entry in self._entries.values():
+            entry.stamp = min(entry.stamp, now)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def save(self, path: Path) -> None:
+        """Write the memory to a JSON file, atomically."""
+        entries = [asdict(entry) for _, entry in sorted(self._entries.items())]
+        write_json(path, {"kind": "negative memory", "refutations": entries})
+
+    def load(self, path: Path) -> None:
+        """Replace what is remembered by the content of a file.
+
+        Raises:
+            FileNotFoundError, StoredMemoryError: naming the file.
+        """
+        content = read_json(path, "negative memory")
+        try:
+            entries = [Refutation(**{**entry, "known": tuple(entry["known"])}) for entry in content["refutations"]]
+        except (KeyError, TypeError) as error:
+            raise StoredMemoryError(f"{path} is not a readable negative memory: {error!r}") from error
+        self._entries = {(entry.what, entry.place): entry for entry in entries}

@@ -1,0 +1,249 @@
+"""MemPlan: plans under partial observability by pricing hypotheses about unseen things (MemPlan 3.3, 3.4)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.goal import check_goal, describe_goal, goal_holds, unmet_literals
+from graph_planner_ros.domain.schema import DomainError
+from graph_planner_ros.domain.state import cost
+from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
+from graph_planner_ros.domain.wording import describe_action
+from graph_planner_ros.planning.engines.base import Engine, EngineResult
+from graph_planner_ros.planning.hypotheses import Hypotheses, candidate_places
+from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
+from graph_planner_ros.planning.problem import compile_problem, complete_functions, is_excluded
+from graph_planner_ros.planning.relevance import lacking_facts, things_of
+from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus
+from graph_planner_ros.planning.supposing import Evidence, Missing, Supposer, missing_things
+from graph_planner_ros.planning.verifier import verify
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One way to put the problem: with spare placeholders for what is known already; with nothing left out."""
+
+    spare: bool
+    prune: bool
+
+
+_ATTEMPTS = (_Attempt(False, True), _Attempt(True, True), _Attempt(True, False))
+
+
+class MemPlan:
+    """Makes verified plans from a belief.
+
+    Args:
+        domain: fixed. engine: searches. positive, negative: the memories; new ones if left out.
+        timeout: seconds for one call of `plan`.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        engine: Engine,
+        positive: PositiveMemory | None = None,
+        negative: NegativeMemory | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        if timeout <= 0.0:
+            raise ValueError(f"the planning time-out must be more than 0 s, got {timeout}")
+        self.domain = domain
+        self.engine = engine
+        self.positive = positive if positive is not None else PositiveMemory(domain)
+        self.negative = negative if negative is not None else NegativeMemory()
+        self.timeout = timeout
+        self.supposer = Supposer(domain, self.positive, self.negative)
+
+    def plan(
+        self,
+        state: SymbolicState,
+        goal: Goal,
+        cancel: threading.Event | None = None,
+        *,
+        evidence: Evidence | None = None,
+        excluded: Iterable[GroundAction] = (),
+    ) -> PlanningResult:
+        """Plan from what is believed.
+
+        Args:
+            state: what is believed; things whose place is not known are not in it.
+            goal: to be reached.
+            cancel: when set by another thread, the call returns CANCELLED soon.
+            evidence: what is known beside the state.
+            excluded: actions that must not be planned.
+        """
+        started = time.monotonic()
+        known = evidence or Evidence()
+        refusal = self._refusal(state, goal, known)
+        if refusal:
+            return PlanningResult(PlanningStatus.REFUSED, refusal)
+        if goal_holds(goal, state, self.domain):
+            return PlanningResult(PlanningStatus.ALREADY_SATISFIED, f"{describe_goal(goal, self.domain)}: already true")
+        search = _Search(self, complete_functions(self.domain, state), goal, known, tuple(excluded), cancel, started)
+        return replace(search.run(), time=time.monotonic() - started)
+
+    def suppose(
+        self, state: SymbolicState, goal: Goal, evidence: Evidence | None = None, spare: bool = False
+    ) -> Hypotheses:
+        """Return the hypotheses that a plan for the goal would be made with."""
+        known = evidence or Evidence()
+        missing = missing_things(self.domain, state, goal, known, spare)
+        self.supposer.note_observed(state, missing, known)
+        return self.supposer.suppose(state, goal, missing, known)
+
+    def _refusal(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> str:
+        """Return why a goal cannot even be planned for, or an empty text."""
+        try:
+            check_goal(goal, self.domain)
+        except DomainError as error:
+            return str(error)
+        for variable in goal.variables:
+            if variable.instance is not None and variable.instance not in {**state.objects, **evidence.labels}:
+                return f"the goal names {variable.instance!r}, and nothing of that name is known"
+        return ""
+
+
+class _Search:
+    """One call of `MemPlan.plan`: tries the problem in several ways until one of them is solved."""
+
+    def __init__(
+        self,
+        planner: MemPlan,
+        state: SymbolicState,
+        goal: Goal,
+        evidence: Evidence,
+        excluded: tuple[GroundAction, ...],
+        cancel: threading.Event | None,
+        started: float,
+    ) -> None:
+        self._planner = planner
+        self._domain = planner.domain
+        self._state = state
+        self._goal = goal
+        self._evidence = evidence
+        self._excluded = excluded
+        self._cancel = cancel
+        self._deadline = started + planner.timeout
+        self._relaxed: list[str] = []
+
+    def run(self) -> PlanningResult:
+        result = PlanningResult(PlanningStatus.UNREACHABLE, "nothing was tried")
+        tried: set[tuple[str, str]] = set()
+        for attempt in _ATTEMPTS:
+            missing = missing_things(self._domain, self._state, self._goal, self._evidence, attempt.spare)
+            self._planner.supposer.note_observed(self._state, missing, self._evidence)
+            hypotheses = self._suppose(missing)
+            hopeless = self._hopeless(missing, hypotheses)
+            if hopeless:
+                return self._unknown(hopeless)
+            problem = compile_problem(
+                self._domain, self._state, self._goal, hypotheses, excluded=self._excluded, prune=attempt.prune
+            )
+            if (problem.domain_pddl, problem.problem_pddl) in tried:
+                continue
+            tried.add((problem.domain_pddl, problem.problem_pddl))
+            left = self._deadline - time.monotonic()
+            if left <= 0.0:
+                return PlanningResult(PlanningStatus.TIMED_OUT, f"no plan within {self._planner.timeout:g} s")
+            found = self._planner.engine.solve(problem.domain_pddl, problem.problem_pddl, left, self._cancel)
+            if found.status is PlanningStatus.SOLVED:
+                actions = [problem.names.action_from_pddl(action) for action in found.plan]
+                return self._checked(found, actions, hypotheses, problem.state)
+            result = self._failed(found)
+            if found.status is not PlanningStatus.UNREACHABLE:
+                return result
+        return result
+
+    def _suppose(self, missing: list[Missing]) -> Hypotheses:
+        """Suppose; where a need has no place left for any of its things, relax the least certain refutation."""
+        places = candidate_places(self._domain, self._state)
+        negative, now = self._planner.negative, self._evidence.now
+        for need in {item.need for item in missing if item.need and item.findable}:
+            things = [item.what for item in missing if item.need == need]
+            if all(negative.is_refuted(thing, place, now) for thing in things for place in places):
+                weakest = next((found for thing in things if (found := negative.relax(thing, places, now))), None)
+                if weakest is not None:
+                    self._relaxed.append(
+                        f"no {weakest.what} was seen anywhere, so {weakest.place} is looked at once more"
+                    )
+        return self._planner.supposer.suppose(self._state, self._goal, missing, self._evidence)
+
+    def _hopeless(self, missing: list[Missing], hypotheses: Hypotheses) -> list[Missing]:
+        """Return things with one need, none of which can be anywhere; empty if there is no such need."""
+        somewhere = {name for name, _ in hypotheses.candidates}
+        possible = {item.class_name for item in hypotheses.placeholders if item.name in somewhere}
+        for need in [item.need for item in missing if item.need]:
+            things = [item for item in missing if item.need == need]
+            if possible.isdisjoint(item.class_name for item in things):
+                return things
+        return []
+
+    def _unknown(self, things: list[Missing]) -> PlanningResult:
+        places = candidate_places(self._domain, self._state)
+        names = " and no ".join(item.what for item in things)
+        negative = self._planner.negative
+        searched = [place for place in places if any(negative.get(item.what, place) for item in things)]
+        if not things[0].findable:
+            where = "the robot's map has none"
+        elif searched:
+            where = f"looked in {', '.join(searched)}"
+        else:
+            where = "there is no place to look in"
+        known = len(things_of(self._domain, self._state, things[0].class_name))
+        more = f"no other {names}" if known and things[0].instance is None else f"no {names}"
+        return PlanningResult(PlanningStatus.GOAL_UNKNOWN, f"{more} was found: {where} ({things[0].need})")
+
+    def _checked(
+        self, found: EngineResult, actions: list[GroundAction], hypotheses: Hypotheses, state: SymbolicState
+    ) -> PlanningResult:
+        """Turn an engine's plan into a result, if the verifier lets it pass."""
+        verification = verify(self._domain, self._state, self._goal, actions, hypotheses)
+        banned = next((action for action in actions if is_excluded(action, self._excluded)), None)
+        if not verification.valid or banned is not None:
+            reason = verification.reason or f"{banned} is excluded"
+            return PlanningResult(
+                PlanningStatus.REFUSED,
+                f"the plan of {found.engine} was refused by the verifier: {reason}",
+                engine=found.engine,
+            )
+        used = {name for action in actions for name in action.arguments}
+        things = tuple(item for item in hypotheses.placeholders if item.name in used)
+        called = {item.name: f"some {item.class_name}" for item in things}
+        steps = tuple(
+            PlannedStep(action, cost(self._domain, state, action), describe_action(self._domain, action, called))
+            for action in actions
+        )
+        reason = f"{len(steps)} steps"
+        if things:
+            reason += f", supposing a place for {', '.join(item.class_name for item in things)}"
+        return PlanningResult(
+            PlanningStatus.SOLVED,
+            "; ".join([reason, *self._relaxed]),
+            steps,
+            {item.name: item.class_name for item in things},
+            sum(step.cost for step in steps),
+            engine=found.engine,
+            hypotheses=hypotheses,
+        )
+
+    def _failed(self, found: EngineResult) -> PlanningResult:
+        reason = found.reason
+        if found.status is PlanningStatus.UNREACHABLE:
+            lacking = ", ".join(str(_literal(item)) for item in unmet_literals(self._goal, self._state, self._domain))
+            reason = f"no sequence of actions reaches the goal ({lacking}) from what is known"
+            if without := lacking_facts(self._domain, self._state, self._goal):
+                reason += f"; nothing known has {', '.join(without)}"
+            if self._excluded:
+                reason += f"; excluded after failures: {', '.join(map(str, self._excluded))}"
+        return PlanningResult(found.status, reason, engine=found.engine, exit_code=found.exit_code, stderr=found.stderr)
+
+
+def _literal(literal: object) -> str:
+    predicate = getattr(literal, "predicate", "")
+    text = f"{predicate}({', '.join(getattr(literal, 'arguments', ()))})"
+    return text if getattr(literal, "positive", True) else f"not {text}"

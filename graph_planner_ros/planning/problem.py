@@ -1,0 +1,305 @@
+"""MemPlan's PDDL problem: what is known, what is supposed, what is excluded (MemPlan, section 3.3).
+
+The planning domain stays as it is. What an engine gets is its projection on what the goal needs: actions that
+cannot help and predicates that nobody asks for are left out, which changes no plan and shrinks the search space
+by orders of magnitude. Actions that the robot has found impossible are excluded by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.goal import goal_to_pddl
+from graph_planner_ros.domain.names import NameMap
+from graph_planner_ros.domain.schema import ActionSchema, Literal, Parameter, Term
+from graph_planner_ros.domain.symbols import Atom, Goal, GoalVariable, GroundAction, SymbolicState
+from graph_planner_ros.planning.hypotheses import Hypotheses, Placeholder, with_hypotheses
+from graph_planner_ros.planning.relevance import Relevance, everything, relevance, relevant_things
+
+EXCLUDED_PREFIX = "excluded-"
+ANY = "*"
+"""In the arguments of an excluded action: whatever it is."""
+UNKNOWN_DISTANCE = 20.0
+"""Price [m] of a way whose length nobody knows: possible, but longer than any known one in a home."""
+
+
+@dataclass(frozen=True)
+class PlanningProblem:
+    """The texts for an engine, and the state with hypotheses that they describe.
+
+    Attributes:
+        domain_pddl, problem_pddl: PDDL texts. names: maps names of the problem back.
+        state: everything known and supposed, not only what the texts contain.
+        goal: with placeholders put in for named instances whose place is not known.
+    """
+
+    domain_pddl: str
+    problem_pddl: str
+    names: NameMap
+    state: SymbolicState
+    goal: Goal
+
+
+@dataclass
+class _Selection:
+    """What of the state goes into the problem."""
+
+    things: frozenset[str]
+    predicates: frozenset[str]
+    functions: frozenset[str]
+    facts: list[str] = field(default_factory=list)
+
+
+def build_problem(
+    domain: Domain,
+    state: SymbolicState,
+    goal: Goal,
+    hypotheses: Hypotheses | None = None,
+    name_map: NameMap | None = None,
+) -> str:
+    """Return the PDDL problem for the whole, unchanged domain.
+
+    Args:
+        domain: fixed. state: what is believed. goal: to be reached.
+        hypotheses: what is supposed; none if left out.
+        name_map: gives things their PDDL names; a new one for this domain if left out.
+    """
+    names = name_map if name_map is not None else NameMap(domain)
+    supposed = hypotheses or Hypotheses()
+    whole = everything(domain)
+    full = with_hypotheses(domain, state, supposed)
+    chosen = _Selection(frozenset(full.objects), whole.predicates, frozenset(domain.functions))
+    return _problem_text(domain, full, bind_placeholders(goal, supposed), chosen, names)
+
+
+def compile_problem(
+    domain: Domain,
+    state: SymbolicState,
+    goal: Goal,
+    hypotheses: Hypotheses,
+    *,
+    excluded: Iterable[GroundAction] = (),
+    prune: bool = True,
+) -> PlanningProblem:
+    """Return the texts for an engine.
+
+    Args:
+        domain, state, goal, hypotheses: as in `build_problem`.
+        excluded: actions that must not be planned; an argument may be `ANY`.
+        prune: leave out what does not matter for the goal. Two of the rules are only plausible (see `relevance`):
+            if no plan is found, try again without.
+    """
+    full = with_hypotheses(domain, state, hypotheses)
+    bound = bind_placeholders(goal, hypotheses)
+    found = relevance(domain, full, bound) if prune else everything(domain)
+    things = relevant_things(domain, full, bound, found) if prune else frozenset(full.objects)
+    names = NameMap(domain, reserved=[f"{EXCLUDED_PREFIX}{name}" for name in domain.actions])
+    functions = {term.predicate for name in found.actions for term in domain.actions[name].cost_terms}
+    predicates = found.predicates | _class_predicates(domain, bound)
+    chosen = _Selection(things, predicates, frozenset(functions))
+    rows: dict[str, set[tuple[str, ...]]] = {}
+    for action in excluded:
+        if action.name in found.actions:
+            rows.setdefault(action.name, set()).update(_expand(domain, full, action))
+    chosen.facts = [
+        f"({EXCLUDED_PREFIX}{names.symbol(name)} {' '.join(map(names.to_pddl, row))})"
+        for name, expanded in sorted(rows.items())
+        for row in sorted(expanded)
+        if things.issuperset(row)
+    ]
+    text = project(domain, found.actions, frozenset(predicates), frozenset(functions), frozenset(rows))
+    return PlanningProblem(text, _problem_text(domain, full, bound, chosen, names), names, full, bound)
+
+
+def bind_placeholders(goal: Goal, hypotheses: Hypotheses) -> Goal:
+    """Return the goal with named instances whose place is not known replaced by their placeholders."""
+    stands_for = {item.instance: item for item in hypotheses.placeholders if item.instance is not None}
+    if not stands_for:
+        return goal
+    variables = tuple(_bind(variable, stands_for) for variable in goal.variables)
+    return Goal(variables, goal.literals, goal.distinct, goal.text)
+
+
+def _bind(variable: GoalVariable, stands_for: Mapping[str | None, Placeholder]) -> GoalVariable:
+    placeholder = stands_for.get(variable.instance) if variable.instance is not None else None
+    if placeholder is None:
+        return variable
+    return GoalVariable(variable.name, variable.type_name, variable.class_name, placeholder.name)
+
+
+def _class_predicates(domain: Domain, goal: Goal) -> frozenset[str]:
+    asks = any(variable.class_name is not None and variable.instance is None for variable in goal.variables)
+    return frozenset({domain.class_predicate} if asks and domain.class_predicate is not None else ())
+
+
+def is_excluded(action: GroundAction, excluded: Iterable[GroundAction]) -> bool:
+    """Return whether an action is one of the excluded ones."""
+    return any(
+        pattern.name == action.name
+        and len(pattern.arguments) == len(action.arguments)
+        and all(want in (ANY, value) for want, value in zip(pattern.arguments, action.arguments, strict=True))
+        for pattern in excluded
+    )
+
+
+def _expand(domain: Domain, state: SymbolicState, action: GroundAction) -> set[tuple[str, ...]]:
+    """Return the rows of arguments that an excluded action with wildcards stands for."""
+    rows: set[tuple[str, ...]] = {()}
+    for parameter, value in zip(domain.action(action.name).parameters, action.arguments, strict=True):
+        if value == ANY:
+            values = [name for name, of in state.objects.items() if domain.is_a(of, parameter.type_name)]
+        else:
+            values = [value] if value in state.objects else []
+        rows = {(*row, choice) for row in rows for choice in values}
+    return rows
+
+
+def _problem_text(domain: Domain, state: SymbolicState, goal: Goal, chosen: _Selection, names: NameMap) -> str:
+    classes = {variable.class_name for variable in goal.variables if variable.instance is None}
+    kept = {name: of for name, of in state.objects.items() if name in chosen.things and of != domain.class_type} | {
+        name: domain.class_type for name in classes if name is not None and domain.class_type is not None
+    }
+    known = {*kept, *domain.constants}
+    facts = [
+        names.atom_to_pddl(atom)
+        for atom in sorted(state.atoms)
+        if atom.predicate in chosen.predicates and known.issuperset(atom.arguments)
+    ]
+    values = [
+        f"(= {names.atom_to_pddl(term)} {value:.3f})"
+        for term, value in sorted(_function_values(domain, state).items())
+        if term.predicate in chosen.functions and known.issuperset(term.arguments)
+    ]
+    costs = _has_costs(domain)
+    objects = [f"{names.to_pddl(name)} - {names.symbol(of)}" for name, of in sorted(kept.items())]
+    lines = [
+        f"(define (problem task) (:domain {names.symbol(domain.name)})",
+        f"(:objects {' '.join(objects)})",
+        f"(:init {'(= (total-cost) 0) ' if costs else ''}{' '.join(facts + chosen.facts)}",
+        f"{' '.join(values)})",
+        f"(:goal {goal_to_pddl(goal, names)})",
+        "(:metric minimize (total-cost)))" if costs else ")",
+    ]
+    return "\n".join(lines)
+
+
+def _function_values(domain: Domain, state: SymbolicState) -> dict[Atom, float]:
+    """Return all function values, with a high one for every way whose length is not known."""
+    values = dict(state.functions)
+    schema = domain.functions.get(domain.distance) if domain.distance is not None else None
+    if schema is None or schema.arity != 2:
+        return values
+    first, second = (
+        [name for name, of in state.objects.items() if domain.is_a(of, parameter.type_name)]
+        for parameter in schema.parameters
+    )
+    for start in first:
+        for end in second:
+            values.setdefault(Atom(schema.name, (start, end)), 0.0 if start == end else UNKNOWN_DISTANCE)
+    return values
+
+
+def complete_functions(domain: Domain, state: SymbolicState) -> SymbolicState:
+    """Return the state with a price for every way, so that every action has a cost."""
+    return SymbolicState(state.objects, state.atoms, _function_values(domain, state))
+
+
+def _has_costs(domain: Domain) -> bool:
+    return bool(domain.functions) or any(action.cost or action.cost_terms for action in domain.actions.values())
+
+
+@lru_cache(maxsize=128)
+def project(
+    domain: Domain,
+    actions: frozenset[str],
+    predicates: frozenset[str],
+    functions: frozenset[str],
+    excluding: frozenset[str] = frozenset(),
+) -> str:
+    """Return the PDDL domain with only these actions, predicates and functions.
+
+    Actions in ``excluding`` get one more precondition: not to be among the excluded ones.
+    """
+    names = NameMap(domain)
+    schemas = [schema for name, schema in domain.actions.items() if name in actions]
+    declared = [
+        f"({' '.join((names.symbol(name), *(_parameters(names, schema.parameters))))})"
+        for name, schema in domain.predicates.items()
+        if name in predicates
+    ]
+    declared += [
+        f"({EXCLUDED_PREFIX}{names.symbol(name)} {' '.join(_parameters(names, domain.actions[name].parameters))})"
+        for name in sorted(excluding)
+    ]
+    costs = _has_costs(domain)
+    valued = ["(total-cost) - number"] if costs else []
+    valued += [
+        f"({' '.join((names.symbol(name), *(_parameters(names, schema.parameters))))}) - number"
+        for name, schema in domain.functions.items()
+        if name in functions
+    ]
+    types = " ".join(
+        f"{names.symbol(name)} - {names.symbol(parent)}" for name, parent in domain.types.items() if parent is not None
+    )
+    constants = " ".join(f"{names.to_pddl(name)} - {names.symbol(of)}" for name, of in domain.constants.items())
+    parts = [
+        f"(define (domain {names.symbol(domain.name)})",
+        "(:requirements :strips :typing :negative-preconditions :equality" + (" :action-costs)" if costs else ")"),
+        f"(:types {types})" if types else "",
+        f"(:constants {constants})" if constants else "",
+        f"(:predicates {' '.join(declared)})",
+        f"(:functions {' '.join(valued)})" if valued else "",
+        *(_action_text(names, schema, predicates, schema.name in excluding, costs) for schema in schemas),
+    ]
+    return "\n".join(part for part in parts if part) + ")"
+
+
+def _parameters(names: NameMap, parameters: Iterable[Parameter]) -> list[str]:
+    return [f"?p{index} - {names.symbol(of)}" for index, (_, of) in enumerate(parameters)]
+
+
+def _action_text(names: NameMap, schema: ActionSchema, predicates: frozenset[str], excluding: bool, costs: bool) -> str:
+    called = {name: f"?p{index}" for index, (name, _) in enumerate(schema.parameters)}
+
+    def term(predicate: str, arguments: Iterable[str]) -> str:
+        return f"({' '.join((names.symbol(predicate), *(called.get(a) or names.to_pddl(a) for a in arguments)))})"
+
+    def literal(item: Literal | Term, positive: bool) -> str:
+        text = term(item.predicate, item.arguments)
+        return text if positive else f"(not {text})"
+
+    conditions = [literal(item, item.positive) for item in schema.preconditions]
+    for left, right, positive in schema.equalities:
+        same = f"(= {called.get(left) or names.to_pddl(left)} {called.get(right) or names.to_pddl(right)})"
+        conditions.append(same if positive else f"(not {same})")
+    if excluding:
+        conditions.append(f"(not ({EXCLUDED_PREFIX}{names.symbol(schema.name)} {' '.join(called.values())}))")
+    effects = [literal(item, False) for item in schema.deleted if item.predicate in predicates]
+    effects += [literal(item, True) for item in schema.added if item.predicate in predicates]
+    if costs:
+        prices = [term(item.predicate, item.arguments) for item in schema.cost_terms]
+        if schema.cost or not prices:
+            prices.append(f"{schema.cost:g}")
+        effects += [f"(increase (total-cost) {price})" for price in prices]
+    return (
+        f"(:action {names.symbol(schema.name)} :parameters ({' '.join(_parameters(names, schema.parameters))})"
+        f" :precondition (and {' '.join(conditions)}) :effect (and {' '.join(effects)}))"
+    )
+
+
+__all__ = [
+    "ANY",
+    "Hypotheses",
+    "Placeholder",
+    "PlanningProblem",
+    "Relevance",
+    "bind_placeholders",
+    "build_problem",
+    "compile_problem",
+    "complete_functions",
+    "is_excluded",
+    "project",
+]

@@ -1,0 +1,371 @@
+"""A task from its goals to its end: which plan is in force, and what becomes of it after every event.
+
+After a success the rest of the plan is kept while it can still be executed in the new belief and nothing better is
+known; a thing that was found takes the place of its placeholder (GraphThink III-C2; MemPlan 3.4). Looking in vain
+refutes a hypothesis. Failures are tried again a few times, then the action is excluded. Everything is bounded.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.goal import describe_goal, goal_holds
+from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
+from graph_planner_ros.domain.wording import describe_action
+from graph_planner_ros.planning.failures import FailureLog, failed_task_status
+from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments
+from graph_planner_ros.planning.memplan import MemPlan
+from graph_planner_ros.planning.problem import complete_functions, is_excluded
+from graph_planner_ros.planning.relevance import things_of
+from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus, TaskStatus
+from graph_planner_ros.planning.tracking import (
+    NOT_FOUND_CONFIDENCE,
+    Belief,
+    BeliefTracker,
+    place_of,
+    things_in,
+)
+from graph_planner_ros.planning.verifier import Verification, verify
+from graph_planner_ros.scene.graph import SceneGraph
+from graph_planner_ros.skills.result import SkillResult, SkillStatus
+
+FOUND_NOTHING_CONFIDENCE = 0.95
+"""Confidence that a thing is not in a place where it was looked for."""
+MAX_REPLANS = 60
+MAX_FAILURES = 3
+
+
+class DecisionKind(enum.Enum):
+    """What becomes of the plan."""
+
+    KEEP = "keep"
+    REPLACE = "replace"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do next.
+
+    Attributes:
+        kind: KEEP (go on with the plan, whose placeholders may have been resolved), REPLACE (a new plan), DONE, FAILED.
+        status: of the task. reason: a sentence.
+        steps: the plan; ``next`` is the index of the step to run now.
+        result: of the planning call that made the plan or failed to. verification: of the steps from ``next`` on.
+    """
+
+    kind: DecisionKind
+    status: TaskStatus
+    reason: str
+    steps: tuple[PlannedStep, ...] = ()
+    next: int = 0
+    result: PlanningResult | None = None
+    verification: Verification | None = None
+
+
+_FAILED_STATUS = {
+    PlanningStatus.GOAL_UNKNOWN: TaskStatus.GOAL_UNKNOWN,
+    PlanningStatus.UNREACHABLE: TaskStatus.GOAL_UNREACHABLE,
+    PlanningStatus.TIMED_OUT: TaskStatus.PLANNER_TIMED_OUT,
+    PlanningStatus.CRASHED: TaskStatus.PLANNER_CRASHED,
+    PlanningStatus.REFUSED: TaskStatus.PLAN_REFUSED,
+    PlanningStatus.CANCELLED: TaskStatus.CANCELLED,
+}
+
+
+class TaskSession:
+    """One instruction. Not for use by several threads at once; ``cancel`` may be set by any.
+
+    Args:
+        domain: fixed. planner: makes the plans; its memories learn from what happens.
+        instruction: what the user said. goals: to be reached one after the other.
+        max_replans: plans that may be replaced before the task fails.
+        max_failures: failures in a row after which an action is excluded.
+        replan_every_step: plan anew after every action, as MemPlan does, instead of keeping what still holds.
+        cancel: ends a planning call soon.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        planner: MemPlan,
+        instruction: str,
+        goals: Sequence[Goal],
+        *,
+        max_replans: int = MAX_REPLANS,
+        max_failures: int = MAX_FAILURES,
+        replan_every_step: bool = False,
+        cancel: threading.Event | None = None,
+    ) -> None:
+        if not goals:
+            raise ValueError("a task needs at least one goal")
+        if max_replans < 0 or max_failures < 1:
+            raise ValueError(f"expected max_replans >= 0 and max_failures >= 1, got {max_replans} and {max_failures}")
+        self.domain = domain
+        self.planner = planner
+        self.goals = tuple(goals)
+        self.replans = 0
+        self.max_replans = max_replans
+        self.replan_every_step = replan_every_step
+        self._cancel = cancel
+        self._tracker = BeliefTracker(domain, planner.positive, planner.negative, instruction)
+        self._failures = FailureLog(domain, max_failures)
+        self._goal_index = 0
+        self._acted = False
+        self._steps: tuple[PlannedStep, ...] = ()
+        self._next = 0
+        self._result: PlanningResult | None = None
+        self._known: frozenset[str] = frozenset()
+        self._resolved: dict[str, str] = {}
+
+    @property
+    def goal(self) -> Goal:
+        """The goal that is being worked on."""
+        return self.goals[min(self._goal_index, len(self.goals) - 1)]
+
+    # ---- events
+
+    def start(self, graph: SceneGraph, state: SymbolicState) -> Decision:
+        """Make the first plan."""
+        self.planner.negative.new_task()
+        belief = self._tracker.update(graph, state)
+        return self._advance(belief) or self._plan(belief, "")
+
+    def after_success(
+        self, step: PlannedStep | GroundAction | int, graph: SceneGraph, state: SymbolicState
+    ) -> Decision:
+        """Decide after a step was carried out; ``graph`` and ``state`` are the belief after it."""
+        action = self._action(step)
+        self._acted = True
+        self._failures.succeeded(action)
+        belief = self._tracker.update(graph, state)
+        self._next += 1
+        done = self._advance(belief)
+        if done is not None:
+            return done
+        news = ""
+        if self._is_find(action):
+            news = self._after_look(action, belief)
+        return self._keep(belief, news) or self._plan(belief, news or self._why_not_kept(belief))
+
+    def after_failure(
+        self,
+        step: PlannedStep | GroundAction | int,
+        result: SkillResult,
+        graph: SceneGraph,
+        state: SymbolicState,
+    ) -> Decision:
+        """Decide after a step failed in a way that the executor could not recover from."""
+        action = self._action(step)
+        self._acted = True
+        if result.status in (SkillStatus.CANCELLED, SkillStatus.SERVER_LOST):
+            return self._fail(failed_task_status(result), f"{action}: {result.reason or result.status.name.lower()}")
+        self._failures.failed(action, result)
+        belief = self._tracker.update(graph, state)
+        done = self._advance(belief)
+        if done is not None:
+            return done
+        news = f"{describe_action(self.domain, action)} failed: {result.reason or result.code or result.status.name}"
+        if result.code == "object_not_found":
+            if self._is_find(action):
+                self._refute(action, belief)
+            else:
+                self._not_there(action, belief)
+                belief = self._tracker.update(graph, state)
+        excluded = is_excluded(action, self._failures.excluded)
+        if not excluded:
+            kept = self._keep(belief, f"{news}; trying again")
+            if kept is not None:
+                return kept
+        return self._plan(belief, news + ("; it is not tried any more" if excluded else ""))
+
+    # ---- what the events mean
+
+    def _action(self, step: PlannedStep | GroundAction | int) -> GroundAction:
+        if isinstance(step, int):
+            step = self._steps[step]
+        return step.action if isinstance(step, PlannedStep) else step
+
+    def _is_find(self, action: GroundAction) -> bool:
+        return self.domain.hypotheses is not None and action.name == self.domain.hypotheses.action
+
+    def _after_look(self, action: GroundAction, belief: Belief) -> str:
+        """Resolve the placeholder that was looked for, or refute that it is there; return the news."""
+        placeholder, place = find_arguments(self.domain, action.arguments)
+        class_name = self._classes().get(placeholder, "")
+        taken = self._known | frozenset(self._resolved.values())
+        here = sorted(
+            thing
+            for thing in things_of(self.domain, belief.state, class_name) - taken
+            if place_of(self.domain, belief.state, thing) == place and self._is_meant(placeholder, thing)
+        )
+        if not here:
+            self._refute(action, belief)
+            return f"no {class_name} in {place}"
+        self._substitute(placeholder, here[0])
+        return f"{here[0]} was found in {place}"
+
+    def _classes(self) -> dict[str, str]:
+        return self._result.placeholders if self._result is not None else {}
+
+    def _is_meant(self, placeholder: str, thing: str) -> bool:
+        supposed = self._result.hypotheses.placeholders if self._result is not None else ()
+        instance = next((item.instance for item in supposed if item.name == placeholder), None)
+        return instance is None or instance == thing
+
+    def _refute(self, action: GroundAction, belief: Belief) -> None:
+        placeholder, place = find_arguments(self.domain, action.arguments)
+        supposed = self._result.hypotheses.placeholders if self._result is not None else ()
+        item = next((item for item in supposed if item.name == placeholder), None)
+        if item is not None:
+            what = item.instance or item.class_name
+            there = things_in(self.domain, belief.state, item.class_name, place)
+            self.planner.negative.refute(what, place, FOUND_NOTHING_CONFIDENCE, belief.evidence.now, there)
+
+    def _not_there(self, action: GroundAction, belief: Belief) -> None:
+        """A skill did not find a thing where it was believed to be."""
+        for atom in self._tracker.disbelieve(belief.state, action, belief.evidence.now):
+            thing = atom.arguments[0]
+            place = place_of(self.domain, belief.state, thing)
+            label = belief.evidence.labels.get(thing)
+            if place is None or label is None:
+                continue
+            there = things_in(self.domain, belief.state, label, place) - {thing}
+            self.planner.negative.refute(label, place, NOT_FOUND_CONFIDENCE, belief.evidence.now, there)
+
+    def _substitute(self, placeholder: str, thing: str) -> None:
+        """Put a thing in the place of a placeholder in the rest of the plan."""
+        self._resolved[placeholder] = thing
+        called = {name: f"some {label}" for name, label in self._classes().items() if name not in self._resolved}
+        rest = []
+        for step in self._steps[self._next :]:
+            arguments = tuple(thing if name == placeholder else name for name in step.action.arguments)
+            action = GroundAction(step.action.name, arguments)
+            rest.append(PlannedStep(action, step.cost, describe_action(self.domain, action, called)))
+        self._steps = (*self._steps[: self._next], *rest)
+
+    # ---- decisions
+
+    def _advance(self, belief: Belief) -> Decision | None:
+        """Go on to the next goal while goals are reached; DONE if none is left."""
+        reached = False
+        while self._goal_index < len(self.goals) and goal_holds(self.goal, belief.state, self.domain):
+            self._goal_index += 1
+            reached = True
+        if self._goal_index == len(self.goals):
+            if not self._acted:
+                text = "; ".join(describe_goal(goal, self.domain) for goal in self.goals)
+                return Decision(DecisionKind.DONE, TaskStatus.ALREADY_SATISFIED, f"already true: {text}")
+            self._next = len(self._steps)
+            return Decision(
+                DecisionKind.DONE, TaskStatus.SUCCEEDED, "the goal is reached", self._steps, self._next, self._result
+            )
+        if reached and self._steps:
+            return self._plan(belief, "on to the next goal", counts=False)
+        return None
+
+    def _hypotheses(self, belief: Belief) -> Hypotheses:
+        """Return what the plan in force supposes, less what has been refuted or resolved since."""
+        if self._result is None:
+            return Hypotheses()
+        made, now = self._result.hypotheses, belief.evidence.now
+        # what is seen by the way counts as well: places looked at for another reason
+        self.planner.suppose(belief.state, self.goal, belief.evidence)
+        things = {
+            item.name: item.instance or item.class_name
+            for item in made.placeholders
+            if item.name not in self._resolved and item.name in self._result.placeholders
+        }
+        refuted = {
+            pair
+            for pair in made.candidates
+            if pair[0] in things and self.planner.negative.is_refuted(things[pair[0]], pair[1], now)
+        }
+        candidates = {
+            pair: value for pair, value in made.candidates.items() if pair[0] in things and pair not in refuted
+        }
+        return Hypotheses(
+            tuple(item for item in made.placeholders if item.name in things), candidates, frozenset(refuted)
+        )
+
+    def _keep(self, belief: Belief, news: str) -> Decision | None:
+        """Keep the rest of the plan if it still holds and nothing better is known; None if it must be replaced."""
+        rest = self._steps[self._next :]
+        if not rest or self.replan_every_step:
+            return None
+        if any(is_excluded(step.action, self._failures.excluded) for step in rest):
+            return None
+        hypotheses = self._hypotheses(belief)
+        if self._seen_elsewhere(belief, hypotheses):
+            return None
+        verification = verify(self.domain, complete_functions(self.domain, belief.state), self.goal, rest, hypotheses)
+        if not verification.valid:
+            return None
+        reason = f"{news}; the rest of the plan holds" if news else "the rest of the plan holds"
+        return self._decide(DecisionKind.KEEP, reason, verification)
+
+    def _seen_elsewhere(self, belief: Belief, hypotheses: Hypotheses) -> frozenset[str]:
+        """Return things seen since the plan was made that could stand for a placeholder still in it."""
+        open_classes = {item.class_name for item in hypotheses.placeholders}
+        seen = frozenset(thing for name in open_classes for thing in things_of(self.domain, belief.state, name))
+        return seen - self._known - frozenset(self._resolved.values())
+
+    def _why_not_kept(self, belief: Belief) -> str:
+        if self.replan_every_step:
+            return "planned anew after every action"
+        rest = self._steps[self._next :]
+        if not rest:
+            return "the plan is at its end and the goal is not reached"
+        hypotheses = self._hypotheses(belief)
+        seen = self._seen_elsewhere(belief, hypotheses)
+        if seen:
+            return f"{', '.join(sorted(seen))} came into view"
+        return verify(self.domain, belief.state, self.goal, rest, hypotheses).reason
+
+    def _plan(self, belief: Belief, why: str, counts: bool = True) -> Decision:
+        """Make a new plan, or say why there is none."""
+        if self._steps and counts and not self.replan_every_step:
+            self.replans += 1
+            if self.replans > self.max_replans:
+                cause = self._failures.cause() or why or "the world keeps changing"
+                return self._fail(
+                    TaskStatus.EXECUTION_FAILED, f"gave up after {self.max_replans} replaced plans; last: {cause}"
+                )
+        excluded = self._failures.excluded
+        result = self.planner.plan(belief.state, self.goal, self._cancel, evidence=belief.evidence, excluded=excluded)
+        if result.status is PlanningStatus.ALREADY_SATISFIED:
+            return self._advance(belief) or self._fail(TaskStatus.PLAN_REFUSED, result.reason, result)
+        if result.status is not PlanningStatus.SOLVED:
+            return self._no_plan(result, why)
+        self._result, self._steps, self._next = result, result.steps, 0
+        self._known = frozenset(belief.state.objects)
+        self._resolved = {}
+        verification = verify(
+            self.domain, complete_functions(self.domain, belief.state), self.goal, result.steps, result.hypotheses
+        )
+        if not verification.valid:
+            return self._fail(TaskStatus.PLAN_REFUSED, verification.reason, result)
+        reason = f"{why}: {result.reason}" if why else result.reason
+        return self._decide(DecisionKind.REPLACE, reason, verification)
+
+    def _no_plan(self, result: PlanningResult, why: str) -> Decision:
+        failure = self._failures.cause()
+        gave_up = result.status in (PlanningStatus.UNREACHABLE, PlanningStatus.GOAL_UNKNOWN)
+        if failure and gave_up and self._failures.excluded:
+            status = self._failures.status()
+            return self._fail(status, f"{failure}, and there is no other way: {result.reason}", result)
+        reason = f"{why}: {result.reason}" if why else result.reason
+        return self._fail(_FAILED_STATUS[result.status], reason, result)
+
+    def _decide(self, kind: DecisionKind, reason: str, verification: Verification) -> Decision:
+        rest = sum(step.cost for step in self._steps[self._next :])
+        result = replace(self._result, cost=rest) if self._result is not None else None
+        return Decision(kind, TaskStatus.RUNNING, reason, self._steps, self._next, result, verification)
+
+    def _fail(self, status: TaskStatus, reason: str, result: PlanningResult | None = None) -> Decision:
+        return Decision(DecisionKind.FAILED, status, reason, self._steps, self._next, result or self._result)

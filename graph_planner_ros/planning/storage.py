@@ -1,0 +1,44 @@
+"""JSON files that survive a crash in the middle of writing."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+class StoredMemoryError(ValueError):
+    """A file of a memory cannot be read; the message names it."""
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file atomically: whoever reads sees the old file or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, ensure_ascii=False, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path, kind: str) -> dict[str, Any]:
+    """Read a JSON file whose entry ``kind`` says what it is.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        StoredMemoryError: naming the file, if it is no such file.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise StoredMemoryError(f"{path} is not a readable {kind}: {error}") from error
+    if not isinstance(content, dict) or content.get("kind") != kind:
+        raise StoredMemoryError(f"{path} is not a {kind}")
+    return content

@@ -1,0 +1,1 @@
+"""The belief: scene graph, relations, plausibility, merging, skill effects, planning facts, storage."""

@@ -1,0 +1,129 @@
+"""Visible attributes: no single noisy image overturns what is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.symbols import Truth
+from graph_planner_ros.scene.belief import attribute_value, can_have, contents, part_attributes, set_attribute
+from graph_planner_ros.scene.geometry import to_world
+from graph_planner_ros.scene.graph import EFFECT, PERCEPTION, Box, SceneGraph, SceneNode
+from graph_planner_ros.scene.observation import Observations, ObservedObject
+
+VOTES = 2
+"""Images that must agree before a known value, or the domain's assumption, is overturned."""
+PART_VOTES = 3
+"""The same for attributes that are judged from the place of a part: their geometry is noisier."""
+CLOSE = 2.5
+"""Things further than this [m] from the camera tell nothing about their attributes."""
+MIN_PIXELS = 120
+SLIDE_STEP = 0.02
+"""Smaller changes of a drawer's position [m] are noise."""
+
+
+@dataclass
+class AttributeBelief:
+    """Votes on visible attributes, and how far sliding parts are out.
+
+    Attributes:
+        slides: fixture id -> how far its sliding part is out of its front [m].
+    """
+
+    domain: Domain
+    slides: dict[str, float] = field(default_factory=dict)
+    _votes: dict[tuple[str, str], tuple[Truth, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._parts = part_attributes(self.domain)
+        visible = [name for name, schema in self.domain.attributes.items() if schema.visible]
+        self._visible = [name for name in visible if name not in self._parts]
+        self._known: dict[str, list[str]] = {}
+
+    def time_jumped(self) -> None:
+        """Drop the votes, after time has jumped back."""
+        self._votes.clear()
+
+    def update_item(self, node: SceneNode, seen: ObservedObject, stamp: float) -> bool:
+        """Give every visible attribute that the class can have its value, if the thing was seen well enough."""
+        if seen.distance > CLOSE or seen.pixels < MIN_PIXELS:
+            return False
+        return self._set_visible(node, seen.attributes, stamp)
+
+    def update_fixtures(self, graph: SceneGraph, observations: Observations, stamp: float) -> bool:
+        """Merge what an image says about fixtures: switches, doors, drawers; the content moves with a drawer."""
+        changed = False
+        for node_id, attributes in observations.fixtures.items():
+            node = graph.nodes.get(node_id)
+            if node is None:
+                continue
+            node.last_seen, node.observations = stamp, node.observations + 1
+            changed |= self._set_visible(node, attributes, stamp)
+        for reading in observations.parts:
+            node = graph.nodes.get(reading.node_id)
+            if node is None:
+                continue
+            changed |= self._vote(node, reading.attribute, reading.value, PART_VOTES, stamp)
+            known = attribute_value(self.domain, node, reading.attribute)
+            if reading.value is Truth.FALSE and known is Truth.FALSE:
+                self._slide(graph, node, reading.slide)
+        for node in graph.nodes.values():
+            if node.instance_id in self.slides and self._is_shut_now(node):
+                self._slide(graph, node, 0.0)
+        return changed
+
+    def forget_effects(self, node: SceneNode, stamp: float) -> None:
+        """A thing that was lost and came back may be another one: what cannot be seen of it is unknown again."""
+        for name, attribute in node.attributes.items():
+            schema = self.domain.attributes.get(name)
+            if attribute.source == EFFECT and schema is not None and not schema.visible:
+                set_attribute(node, name, Truth.UNKNOWN, PERCEPTION, stamp)
+
+    def _is_shut_now(self, node: SceneNode) -> bool:
+        return any(name in node.attributes and node.attributes[name].value is Truth.TRUE for name in self._parts)
+
+    def _set_visible(self, node: SceneNode, attributes: tuple[str, ...], stamp: float) -> bool:
+        names = self._known.get(node.label)
+        if names is None:
+            names = [name for name in self._visible if can_have(self.domain, node.label, name)]
+            self._known[node.label] = names
+        changed = False
+        for name in names:
+            value = Truth.TRUE if name in attributes else Truth.FALSE
+            changed |= self._vote(node, name, value, VOTES, stamp)
+        return changed
+
+    def _vote(self, node: SceneNode, name: str, value: Truth, needed: int, stamp: float) -> bool:
+        key = (node.instance_id, name)
+        known = attribute_value(self.domain, node, name)
+        old = node.attributes.get(name)
+        if old is not None and old.stamp > stamp:
+            return False  # a skill has changed it since this image was taken
+        if known in (value, Truth.UNKNOWN):
+            self._votes.pop(key, None)
+            return set_attribute(node, name, value, PERCEPTION, stamp)
+        last, count = self._votes.get(key, (value, 0))
+        count = count + 1 if last is value else 1
+        self._votes[key] = value, count
+        if count < needed:
+            return False
+        del self._votes[key]
+        return set_attribute(node, name, value, PERCEPTION, stamp)
+
+    def _slide(self, graph: SceneGraph, node: SceneNode, slide: float) -> None:
+        """Note a drawer's new position; what is believed in it moves along, except on first sight."""
+        before = self.slides.get(node.instance_id)
+        if before is not None and abs(before - slide) < SLIDE_STEP:
+            return
+        self.slides[node.instance_id] = slide
+        if before is None or node.box is None:
+            return
+        shift = to_world(
+            Box(node.box.center * 0.0, node.box.extent, node.box.yaw), np.array([[slide - before, 0.0, 0.0]])
+        )[0]
+        for inner in contents(graph, node.instance_id):
+            thing = graph.nodes.get(inner)
+            if thing is not None and thing.box is not None:
+                thing.box = Box(thing.box.center + shift, thing.box.extent, thing.box.yaw)

@@ -1,0 +1,116 @@
+"""Scene graphs on disk: JSON, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graph_planner_ros.domain.symbols import Truth
+from graph_planner_ros.scene.graph import Attribute, Box, Presence, Relation, SceneGraph, SceneNode
+
+VERSION = 1
+
+
+class StorageError(ValueError):
+    """A stored scene graph cannot be read; the message names the file and what is wrong."""
+
+
+def save_graph(graph: SceneGraph, path: str | Path) -> None:
+    """Write a scene graph so that a crash at any moment leaves the old file or the new one, never half of one."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(graph_to_dict(graph), file, allow_nan=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load_graph(path: str | Path) -> SceneGraph:
+    """Read a scene graph.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        StorageError: if the file is not a whole scene graph; it is left as it is.
+    """
+    text = Path(path).read_bytes()
+    try:
+        return graph_from_dict(json.loads(text.decode("utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"{path} is not a stored scene graph: {type(error).__name__}: {error}") from error
+
+
+def graph_to_dict(graph: SceneGraph) -> dict[str, Any]:
+    """Return the graph as plain JSON values."""
+    return {
+        "version": VERSION,
+        "frame_id": graph.frame_id,
+        "stamp": graph.stamp,
+        "domain": graph.domain,
+        "revision": graph.revision,
+        "nodes": [_node_to_dict(node) for node in graph.nodes.values()],
+        "relations": [{**vars(relation), "value": relation.value.name} for relation in graph.relations],
+    }
+
+
+def graph_from_dict(data: dict[str, Any]) -> SceneGraph:
+    """Return the graph that `graph_to_dict` wrote.
+
+    Raises:
+        ValueError, KeyError, TypeError: if it is something else.
+    """
+    if data["version"] != VERSION:
+        raise ValueError(f"expected version {VERSION}, found {data['version']!r}")
+    nodes = [_node_from_dict(entry) for entry in data["nodes"]]
+    return SceneGraph(
+        frame_id=str(data["frame_id"]),
+        stamp=float(data["stamp"]),
+        domain=str(data["domain"]),
+        revision=int(data["revision"]),
+        nodes={node.instance_id: node for node in nodes},
+        relations=[Relation(**{**entry, "value": Truth[entry["value"]]}) for entry in data["relations"]],
+    )
+
+
+def _box_to_dict(box: Box | None) -> dict[str, Any] | None:
+    if box is None:
+        return None
+    return {"center": [float(x) for x in box.center], "extent": [float(x) for x in box.extent], "yaw": float(box.yaw)}
+
+
+def _box_from_dict(data: dict[str, Any] | None) -> Box | None:
+    if data is None:
+        return None
+    center, extent = np.asarray(data["center"], dtype=float), np.asarray(data["extent"], dtype=float)
+    if center.shape != (3,) or extent.shape != (3,) or not np.isfinite([*center, *extent]).all():
+        raise ValueError(f"expected a box of three finite numbers each, found {data!r}")
+    return Box(center, extent, float(data["yaw"]))
+
+
+def _node_to_dict(node: SceneNode) -> dict[str, Any]:
+    attributes = [{**vars(attribute), "value": attribute.value.name} for attribute in node.attributes.values()]
+    boxes = {"box": _box_to_dict(node.box), "containment": _box_to_dict(node.containment)}
+    return {**vars(node), **boxes, "presence": node.presence.name, "attributes": attributes}
+
+
+def _node_from_dict(data: dict[str, Any]) -> SceneNode:
+    attributes = [Attribute(**{**entry, "value": Truth[entry["value"]]}) for entry in data["attributes"]]
+    return SceneNode(
+        **{
+            **data,
+            "box": _box_from_dict(data["box"]),
+            "containment": _box_from_dict(data["containment"]),
+            "presence": Presence[data["presence"]],
+            "attributes": {attribute.name: attribute for attribute in attributes},
+        }
+    )

@@ -1,0 +1,31 @@
+# Given to CMake as CMAKE_PROJECT_INCLUDE when building from the wheels. A ROS installation needs none of this.
+# - The wheels' imported targets carry include directories of the machine that built them, and CMake refuses
+#   directories that do not exist: they are dropped.
+# - The environment may lie inside the source tree (.venv), and CMake refuses to export targets with include
+#   directories there: they are marked as needed by the build only.
+function(graph_planner_mend_includes)
+  get_property(imported DIRECTORY "${CMAKE_SOURCE_DIR}" PROPERTY IMPORTED_TARGETS)
+  get_property(built DIRECTORY "${CMAKE_SOURCE_DIR}" PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS imported built)
+    foreach(property INTERFACE_INCLUDE_DIRECTORIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES)
+      get_target_property(directories "${target}" ${property})
+      if(NOT directories)
+        continue()
+      endif()
+      set(kept "")
+      foreach(directory IN LISTS directories)
+        if(target IN_LIST built)
+          string(FIND "${directory}" "${CMAKE_SOURCE_DIR}/" position)
+          if(position EQUAL 0)
+            set(directory "$<BUILD_INTERFACE:${directory}>")
+          endif()
+          list(APPEND kept "${directory}")
+        elseif(directory MATCHES "^\\$<" OR EXISTS "${directory}")
+          list(APPEND kept "${directory}")
+        endif()
+      endforeach()
+      set_property(TARGET "${target}" PROPERTY ${property} "${kept}")
+    endforeach()
+  endforeach()
+endfunction()
+cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL graph_planner_mend_includes)
