@@ -44,6 +44,6 @@ setup(
     packages=find_namespace_packages(include=[f"{text('name')}*"]),
     data_files=data_files(),
     install_requires=requirements("core"),
-    extras_require={"engines": requirements("engines")},
+    extras_require={"planners": requirements("planners")},
     entry_points={"console_scripts": ["graph-planner = graph_planner_ros.cli:main"]},
 )

@@ -80,6 +80,14 @@ class NodeSpec:
     stop_order: int = 0
 
 
+def parse_arguments(given: Sequence[str]) -> dict[str, str]:
+    """Return all arguments of a command line of ``name:=value`` words; ValueError as from `check_arguments`."""
+    wrong = [word for word in given if ":=" not in word]
+    if wrong:
+        raise ValueError(f"expected name:=value, not {', '.join(wrong)}")
+    return check_arguments(dict(word.split(":=", 1) for word in given))
+
+
 def check_arguments(given: Mapping[str, str]) -> dict[str, str]:
     """Return all arguments with defaults filled in.
 
@@ -159,8 +167,16 @@ def write_parameters(spec: NodeSpec, folder: Path) -> Path:
     return path
 
 
-def process(spec: NodeSpec, arguments: Mapping[str, str], run_directory: Path) -> ProcessSpec:
-    """Return the process that runs a node; its parameters are written below ``run_directory``."""
+def process(
+    spec: NodeSpec, arguments: Mapping[str, str], run_directory: Path, domain_id: int | None = None
+) -> ProcessSpec:
+    """Return the process that runs a node; its parameters are written below ``run_directory``.
+
+    ``domain_id`` is the ROS domain; None: that of the environment.
+    """
+    environment = {"ROS_LOG_DIR": str(run_directory / "ros")}
+    if domain_id is not None:
+        environment["ROS_DOMAIN_ID"] = str(domain_id)
     remaps = [f"__node:={spec.name}", f"__ns:=/{arguments['namespace'].strip('/')}"]
     remaps += [f"{source}:={target}" for source, target in spec.remappings]
     files = [*parameter_files(spec, arguments), write_parameters(spec, run_directory / "params")]
@@ -168,14 +184,16 @@ def process(spec: NodeSpec, arguments: Mapping[str, str], run_directory: Path) -
     return ProcessSpec(
         name=spec.name,
         command=(sys.executable, "-m", spec.module, *ros_arguments),
-        environment={"ROS_LOG_DIR": str(run_directory / "ros")},
+        environment=environment,
         stop_order=spec.stop_order,
     )
 
 
-def processes(arguments: Mapping[str, str], run_directory: Path) -> list[ProcessSpec]:
+def processes(
+    arguments: Mapping[str, str], run_directory: Path, domain_id: int | None = None
+) -> list[ProcessSpec]:
     """Return the processes of the whole system."""
-    return [process(spec, arguments, run_directory) for spec in nodes(arguments)]
+    return [process(spec, arguments, run_directory, domain_id) for spec in nodes(arguments)]
 
 
 def _each(option: str, values: Iterable[str]) -> Sequence[str]:

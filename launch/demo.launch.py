@@ -29,8 +29,9 @@ def generate_launch_description() -> LaunchDescription:
     system = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(Path(__file__).with_name("bringup.launch.py"))),
     )
+    namespace = LaunchConfiguration("namespace")
     sender = ExecuteProcess(
-        cmd=["graph-planner", "send", LaunchConfiguration("instruction"), "--namespace", LaunchConfiguration("namespace")],
+        cmd=["graph-planner", "send", LaunchConfiguration("instruction"), "--namespace", namespace, "--wait", "60"],
         output="screen",
     )
     end = RegisterEventHandler(

@@ -65,14 +65,14 @@ class SkillPort(Protocol):
 
 @dataclass
 class SkillRequest:
-    """One skill to run. ``timeout`` in seconds of simulated time, 0: none."""
+    """One skill to run. ``timeout`` in seconds of simulated time, 0: none; ``context``: all that is believed."""
 
     skill: str
     arguments: list[SceneNode]
     timeout: float
     port: SkillPort
+    context: list[SceneNode] = field(default_factory=list)
     stop_reason: str = ""
-    started: float = 0.0
     run: Any = None
     heard: float = field(default_factory=time.monotonic)
 
@@ -222,11 +222,12 @@ class SimulationLoop:
             request.port.ended(unknown_skill(request.skill, self.skills))
             return
         try:
-            request.run = self.bridge.start(request.skill, request.arguments, request.timeout)
+            request.run = self.bridge.start(
+                request.skill, request.arguments, request.timeout, context=request.context
+            )
         except ValueError as error:
             request.port.ended(SkillResult(SkillStatus.PRECONDITION_FAILED, "bad_arguments", str(error)))
             return
-        request.started = float(self.world.time)
         self._active = request
 
     def _advance(self) -> None:
@@ -250,7 +251,9 @@ class SimulationLoop:
                 self._end(
                     request,
                     SkillResult(
-                        SkillStatus.EXECUTION_FAILED, "bridge_error", f"{request.skill}: {type(error).__name__}: {error}"
+                        SkillStatus.EXECUTION_FAILED,
+                        "bridge_error",
+                        f"{request.skill}: {type(error).__name__}: {error}",
                     ),
                 )
                 return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -28,6 +28,7 @@ from graph_planner_ros.conversions import (
     image_to_msg,
     intrinsics_to_msg,
     labels_to_msg,
+    node_from_msg,
     to_stamp,
     transform_to_msg,
     yaw_to_quaternion,
@@ -70,9 +71,8 @@ class RosSink:
         height, width = int(world.options.height), int(world.options.width)
         fovy = math.radians(float(world.model.camera(CAMERA).fovy[0]))
         focal = 0.5 * height / math.tan(0.5 * fovy)
-        self.intrinsics = Intrinsics(
-            fx=focal, fy=focal, cx=(width - 1) / 2, cy=(height - 1) / 2, width=width, height=height
-        )
+        self.width, self.height = width, height
+        self.intrinsics = Intrinsics(fx=focal, fy=focal, cx=(width - 1) / 2, cy=(height - 1) / 2)
         self._last_pose: tuple[float, float, float, float] | None = None
 
     def clock(self, now: float) -> None:
@@ -82,7 +82,9 @@ class RosSink:
     def robot_state(self, now: float) -> None:
         """Publish joint states, odometry and transforms."""
         names, values = zip(*sorted(self.robot.joint_states().items()), strict=True)
-        self.node.publish("joint_states", JointState(header=header(now), name=names, position=[float(v) for v in values]))
+        self.node.publish(
+            "joint_states", JointState(header=header(now), name=names, position=[float(v) for v in values])
+        )
         x, y, yaw = self.robot.pose
         base = np.eye(4)
         base[:2, :2] = [[math.cos(yaw), -math.sin(yaw)], [math.sin(yaw), math.cos(yaw)]]
@@ -123,7 +125,7 @@ class RosSink:
         node = self.node
         node.publish(
             "camera_info",
-            intrinsics_to_msg(self.intrinsics, self.intrinsics.width, self.intrinsics.height, now, frame),
+            intrinsics_to_msg(self.intrinsics, self.width, self.height, now, frame),
         )
         node.publish("labels", labels_to_msg(labels, now, frame))
         node.publish("depth", image_to_msg(depth, "32FC1", now, frame))
@@ -151,6 +153,7 @@ class MujocoNode(ManagedNode):
         self._publishers_by_name: dict[str, Any] = {}
         self._loop: SimulationLoop | None = None
         self._server: SkillServer | None = None
+        self._believed: list[SceneNode] = []
         self.domain: Domain
 
     # ---- life cycle
@@ -171,13 +174,14 @@ class MujocoNode(ManagedNode):
         def make() -> tuple[Any, Any, Any]:
             world = KitchenWorld(layout, seed)
             world.disturbances = schedule
-            robot = MujocoRobot(world, seed)
+            robot = MujocoRobot(cast(Any, world), seed)
             return world, robot, MujocoBridge(world, robot)
 
         self._loop = SimulationLoop(make, lambda world, robot: RosSink(self, world, robot), rates)
         self._loop.start()
         self._publish_fixtures(self._loop.world)
         self._server = SkillServer(self, self._begin, client_timeout=self.value("client_timeout"))
+        self._entities.append(self.create_subscription(messages.SceneGraph, "scene_graph", self._on_belief, LATCHED))
         self._entities.append(
             self.create_service(Disturb, "disturb", self._on_disturb, callback_group=ReentrantCallbackGroup())
         )
@@ -199,12 +203,20 @@ class MujocoNode(ManagedNode):
         self.destroy_all(self._entities)
         self._entities = []
 
+    def busy(self) -> bool:
+        """Return whether a skill has not given its result yet."""
+        return self._server is not None and self._server.busy
+
     def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
         """Say how fast the simulation runs and which skill."""
         loop = self._loop
         if loop is None:
             return DiagnosticStatus.OK, "no simulation", {}
-        values = {"real_time_factor": f"{loop.real_time_factor:.2f}", "skill": loop.busy, "layout": self.value("layout")}
+        values = {
+            "real_time_factor": f"{loop.real_time_factor:.2f}",
+            "skill": loop.busy,
+            "layout": self.value("layout"),
+        }
         if loop.error or not loop.alive:
             return DiagnosticStatus.ERROR, loop.error or "the simulation's thread ended", values
         return DiagnosticStatus.OK, "running", values
@@ -247,12 +259,16 @@ class MujocoNode(ManagedNode):
         prefix = str(self.value("frame_prefix"))
         self.publish("tf_static", TFMessage(transforms=[transform_to_msg("map", f"{prefix}odom", np.eye(4), 0.0)]))
 
+    def _on_belief(self, message: messages.SceneGraph) -> None:
+        """Keep the robot's own belief: skills keep clear of what is known beside their arguments."""
+        self._believed = [node_from_msg(node) for node in message.nodes]
+
     def _begin(
         self, served: ServedSkill, skill: str, arguments: list[SceneNode], timeout: float
     ) -> Callable[[str], None]:
         loop = self._loop
         assert loop is not None
-        request = SkillRequest(skill, arguments, timeout, served)
+        request = SkillRequest(skill, arguments, timeout, served, context=self._believed)
         loop.run_skill(request)
         return lambda reason: loop.stop_skill(request, reason)
 
@@ -263,6 +279,7 @@ class MujocoNode(ManagedNode):
         ended: Future = Future()
 
         def disturb(world: KitchenWorld, robot: MujocoRobot) -> None:
+            answer: tuple[bool, str]
             try:
                 answer = world.disturb(request.kind, request.target)
             except (ValueError, KeyError) as error:

@@ -91,6 +91,11 @@ class SkillServer:
         self.node.destroy_all(self._entities)
         self._entities = []
 
+    @property
+    def busy(self) -> bool:
+        """Whether a skill runs."""
+        return self._current is not None
+
     def stop_current(self, reason: str) -> None:
         """Stop the skill that runs."""
         if self._current is not None:

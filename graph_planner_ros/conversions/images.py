@@ -110,21 +110,23 @@ def labels_from_msg(message: messages.SegmentLabels) -> dict[int, SegmentLabel]:
 
 
 def detection_to_msg(detection: Detection, instance_id: str = "", box: Box | None = None) -> messages.Detection:
-    """Detection with the part of its mask that is inside its bounding box; ``box`` in the header's frame."""
+    """Detection with the part of its mask that is inside its window.
+
+    ``instance_id`` and ``box`` (in the header's frame) are the detection's own unless they are given.
+    """
     message = messages.Detection(
         label=detection.label,
         part=detection.part,
         score=float(detection.score),
         attributes=sorted(detection.attributes),
-        instance_id=instance_id,
+        instance_id=instance_id or detection.instance_id,
     )
-    rows, columns = np.flatnonzero(detection.mask.any(axis=1)), np.flatnonzero(detection.mask.any(axis=0))
-    if len(rows):
-        top, bottom, left, right = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
-        message.roi = RegionOfInterest(
-            x_offset=int(left), y_offset=int(top), width=int(right - left), height=int(bottom - top)
-        )
+    top, left, bottom, right = detection.roi
+    if bottom > top and right > left:
+        message.roi = RegionOfInterest(x_offset=left, y_offset=top, width=right - left, height=bottom - top)
         message.mask = image_to_msg(detection.mask[top:bottom, left:right].astype(np.uint8) * 255, "mono8", 0.0, "")
+    if box is None and detection.center is not None and detection.extent is not None:
+        box = Box(detection.center, detection.extent)
     pose, message.extent = box_to_msg(box)
     message.position = pose.position
     return message

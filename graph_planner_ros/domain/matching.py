@@ -43,7 +43,7 @@ class StateIndex:
         return rows is not None and row in rows
 
     def matching(self, predicate: str, pattern: Sequence[str | None]) -> Iterable[_Row]:
-        """Return rows of a predicate that may fit a pattern (None is a wildcard): those that fit its rarest argument."""
+        """Return rows of a predicate that may fit a pattern (None: anything): those that fit its rarest argument."""
         best: Iterable[_Row] = self.rows.get(predicate, ())
         size = len(self.rows.get(predicate, ()))
         for position, value in enumerate(pattern):

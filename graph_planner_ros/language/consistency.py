@@ -54,9 +54,9 @@ class LiteralRules:
         if expected is not None and not self._domain.is_a(entry.type_name, expected):
             return f"{action.name} takes a {expected} there, and {class_name} is a {entry.type_name}"
         for literal in action.preconditions:
-            if literal.predicate in self._domain.static_predicates and literal.arguments == (parameter,):
-                if (literal.predicate in entry.facts) != literal.positive:
-                    return f"{action.name} needs what is {literal.predicate}, and {class_name} is not"
+            static = literal.predicate in self._domain.static_predicates and literal.arguments == (parameter,)
+            if static and (literal.predicate in entry.facts) != literal.positive:
+                return f"{action.name} needs what is {literal.predicate}, and {class_name} is not"
         return None
 
     def _makers(self, predicate: str, positive: bool) -> Iterator[tuple[ActionSchema, tuple[str, ...]]]:

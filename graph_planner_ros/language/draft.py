@@ -13,7 +13,8 @@ from graph_planner_ros.scene.graph import Presence, SceneGraph
 ERROR_PENALTY = 1000
 UNRESOLVED_PENALTY = 10
 RESOLVED_PENALTY = 8
-GUESS_PENALTY = 1
+GUESS_PENALTY = 2
+LINK_PENALTY = 1
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _variable(draft: Draft, thing: Thing, domain: Domain, graph: SceneGraph | No
     if len(senses) > 1 and graph is not None:
         there = {node.label for node in graph.nodes.values() if node.presence is not Presence.ABSENT}
         senses = tuple(name for name in senses if name in there) or senses
-    if len(thing.senses) > 1 and any(thing.name in literal.arguments for stage in draft.stages for literal in stage):
+    if len(senses) > 1 and any(thing.name in literal.arguments for stage in draft.stages for literal in stage):
         draft.note(f"took {thing.text!r} to mean {senses[0]}", 0)
     return GoalVariable(thing.name, domain.class_of(senses[0]).type_name, senses[0], thing.instance)
 

@@ -30,6 +30,10 @@ class Clause:
     end: int = 0
     connector: str = THEN
 
+    def with_role(self, role: str, mentions: tuple[Mention, ...]) -> Clause:
+        """Return the clause with one more role."""
+        return replace(self, roles={**self.roles, role: mentions})
+
 
 Sentence = tuple[Clause, ...]
 
@@ -98,8 +102,7 @@ class Grammar:
     def _clauses(self, position: int, previous: Clause | None) -> Iterator[Clause]:
         for command in self._lexicon.commands:
             for pattern in command.patterns:
-                for clause in self._match(pattern, 0, position, Clause(command, {}, start=position)):
-                    yield clause
+                yield from self._match(pattern, 0, position, Clause(command, {}, start=position))
                 yield from self._verb_only(command, pattern, position)
         if previous is not None:  # "put the egg in the fridge and the mug in the sink"
             for pattern in previous.command.patterns:
@@ -122,8 +125,10 @@ class Grammar:
         if element.optional:
             yield from self._match(pattern, index + 1, position, clause)
         if element.kind == "phrase":
-            for end in self.nouns.match(self._lexicon.phrases[element.name], position):
-                yield from self._match(pattern, index + 1, end, clause)
+            comma = index > 1 and self.tokens[position : position + 1] == (",",)
+            for start in (position, position + 1) if comma else (position,):
+                for end in self.nouns.match(self._lexicon.phrases[element.name], start):
+                    yield from self._match(pattern, index + 1, end, clause)
         elif element.kind == "state":
             for state in self._lexicon.states:
                 for end in self.nouns.match(state.words, position):
@@ -131,9 +136,9 @@ class Grammar:
         else:
             one = (((mention,), end) for mention, end in self.nouns.thing(position))
             for mentions, end in self.nouns.things(position) if element.many else one:
-                yield from self._match(
-                    pattern, index + 1, end, replace(clause, roles={**clause.roles, element.name: mentions})
-                )
+                yield from self._match(pattern, index + 1, end, clause.with_role(element.name, mentions))
+            if clause.start > 0 and not clause.roles:  # "wash the mug and put in the sink"
+                yield from self._match(pattern, index + 1, position, clause.with_role(element.name, (SAME,)))
 
 
 def _resolve_shared(sentence: Sentence) -> Sentence | None:
@@ -147,6 +152,6 @@ def _resolve_shared(sentence: Sentence) -> Sentence | None:
             return None
         after = clauses[index + 1]
         next_role, next_mentions = next(iter(after.roles.items()))
-        clauses[index] = replace(clauses[index], roles={**clauses[index].roles, role: next_mentions})
-        clauses[index + 1] = replace(after, roles={**after.roles, next_role: (SAME,)})
+        clauses[index] = clauses[index].with_role(role, next_mentions)
+        clauses[index + 1] = after.with_role(next_role, (SAME,))
     return tuple(clauses)

@@ -27,8 +27,8 @@ MAX_SUGGESTIONS = 4
 class ParseStatus(enum.Enum):
     """Whether an instruction became a goal.
 
-    ``NOT_UNDERSTOOD``: words or sentence are unknown. ``NOT_EXPRESSIBLE``: the words are known, and what they ask for is
-    nothing that the planning domain can say or bring about.
+    ``NOT_UNDERSTOOD``: words or sentence are unknown. ``NOT_EXPRESSIBLE``: the words are known, and what they ask for
+    is nothing that the planning domain can say or bring about.
     """
 
     UNDERSTOOD = "understood"
@@ -171,8 +171,4 @@ def _refusal(reason: str, words: tuple[str, ...] = ()) -> ParsedInstruction:
 def _known_instances(domain: Domain, graph: SceneGraph | None) -> dict[str, str]:
     if graph is None:
         return {}
-    return {
-        node.instance_id.casefold(): node.label
-        for node in graph.nodes.values()
-        if node.label in domain.classes
-    }
+    return {node.instance_id.casefold(): node.label for node in graph.nodes.values() if node.label in domain.classes}

@@ -152,11 +152,12 @@ class _Reader:
             self._sets[name] = _phrases(self._words(f"phrases.{name}", words))
         commands = tuple(self._command(key, entry) for key, entry in self._entries("commands", raw.get("commands")))
         grammar = self._map("grammar", raw.get("grammar"))
-        states = tuple(self._state(key, entry) for key, entry in self._entries("states", raw.get("states")))
+        states = self._with_plurals(self._state(*entry) for entry in self._entries("states", raw.get("states")))
         modifiers = tuple(self._modifier(key, entry) for key, entry in self._entries("modifiers", raw.get("modifiers")))
         refused: dict[Phrase, str] = {}
         for key, entry in self._entries("refused", raw.get("refused")):
-            refused |= {phrase: str(entry.get("reason", "")) for phrase in _phrases(self._words(key, entry.get("words")))}
+            reason = str(entry.get("reason", "it has no meaning here"))
+            refused |= dict.fromkeys(_phrases(self._words(f"{key}.words", entry.get("words"))), reason)
         max_count = raw.get("max_count", 6)
         if not isinstance(max_count, int) or max_count < 1:
             raise self._fail("max_count", f"expected a whole number from 1, found {max_count!r}")
@@ -187,8 +188,17 @@ class _Reader:
             groups += [modifier.words, modifier.after]
         known = [phrase for group in groups for phrase in group]
         return Lexicon(
-            self._sets, commands, self._with_plurals(states), modifiers, nouns, words, numbers, refused, max_count,
-            frozenset(word for phrase in known for word in phrase), max(map(len, known), default=1),
+            self._sets,
+            commands,
+            states,
+            modifiers,
+            nouns,
+            words,
+            numbers,
+            refused,
+            max_count,
+            frozenset(word for phrase in known for word in phrase),
+            max(map(len, known), default=1),
         )
 
     def _verbs_also_as_gerunds(self, commands: tuple[Command, ...]) -> None:
@@ -198,7 +208,7 @@ class _Reader:
                     (form, *phrase[1:]) for phrase in self._sets[name] for form in gerund_forms(phrase[0])
                 )
 
-    def _with_plurals(self, states: tuple[State, ...]) -> tuple[State, ...]:
+    def _with_plurals(self, states: Iterable[State]) -> tuple[State, ...]:
         def several(nouns: frozenset[Phrase]) -> frozenset[Phrase]:
             more = {(*noun[:-1], form) for noun in nouns for form in plurals(noun[-1])}
             return nouns | more

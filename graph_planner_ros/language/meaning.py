@@ -11,6 +11,7 @@ from graph_planner_ros.domain.symbols import GoalLiteral
 from graph_planner_ros.language.consistency import LiteralRules
 from graph_planner_ros.language.draft import (
     GUESS_PENALTY,
+    LINK_PENALTY,
     RESOLVED_PENALTY,
     UNRESOLVED_PENALTY,
     Draft,
@@ -67,8 +68,8 @@ class Interpreter:
             thing = draft.things[name]
             problems = {}
             for sense in thing.senses:
+                fits = self._domain.is_a(self._domain.class_of(sense).type_name, parameters[index].type_name)
                 if by_type_only:
-                    fits = self._domain.is_a(self._domain.class_of(sense).type_name, parameters[index].type_name)
                     problems[sense] = None if fits else f"{sense} is no {parameters[index].type_name}"
                 else:
                     problems[sense] = self._rules.objection(literal.predicate, literal.positive, index, sense)
@@ -89,7 +90,7 @@ class Interpreter:
         return any(self._rules.is_means(literal, end, types) for end in ends)
 
     def choose_instance(self, draft: Draft, literal: GoalLiteral) -> None:
-        """Use what was said about the present to choose a thing, if the robot knows it; else say that it was not used."""
+        """Choose a thing by what was said about the present, if the robot knows it; else note that it was not used."""
         name = literal.arguments[0]
         thing = draft.things[name]
         if thing.instance is not None:
@@ -112,9 +113,13 @@ class Interpreter:
     def fits_types(self, draft: Draft, literal: GoalLiteral) -> bool:
         """Return whether some meaning of each word has the type that the predicate is about."""
         parameters = self._domain.predicates[literal.predicate].parameters
+
+        def fits(class_name: str, type_name: str) -> bool:
+            return self._domain.is_a(self._domain.class_of(class_name).type_name, type_name)
+
         return all(
-            any(self._domain.is_a(self._domain.class_of(s).type_name, parameter.type_name) for s in draft.things[n].senses)
-            for parameter, n in zip(parameters, literal.arguments, strict=True)
+            any(fits(sense, parameter.type_name) for sense in draft.things[name].senses)
+            for parameter, name in zip(parameters, literal.arguments, strict=True)
         )
 
     @property
@@ -153,6 +158,7 @@ class _Reader:
         self._said: list[GoalLiteral] = []
         self._present: list[GoalLiteral] = []
         self._groups: list[Group] = []
+        self._loose: list[tuple[int, int]] = []
 
     def read(self) -> Draft:
         """Return the draft with this clause in it."""
@@ -194,6 +200,7 @@ class _Reader:
             for name in names:
                 self._describe(_literal(state.literal, {THING: name}), self._said)
         for link in mention.links:
+            self._draft.penalty += LINK_PENALTY
             others = self._resolve(link.other)
             for name, other in itertools.product(names, others):
                 literal = _literal(link.modifier.literal, {HEAD: name, OTHER: other})
@@ -293,24 +300,34 @@ class _Reader:
         """Add literals to the last stage, or begin a new one that keeps what still holds of the last."""
         draft, new = self._draft, list(dict.fromkeys(new))
         span = (self._clause.start, self._clause.end)
-        if not draft.stages:
-            draft.stages.append(new)
-            draft.clauses.append([span])
-            return
-        last = [literal for literal in draft.stages[-1] if not self._parent.means(draft, literal, new)]
+        self._drop_means(new)
+        last = draft.stages[-1] if draft.stages else []
         clash = {other for literal in new for other in self._parent.conflicts(draft, literal, last)}
         merged = list(dict.fromkeys([*(literal for literal in last if literal not in clash), *new]))
-        joined = self._clause.connector == AND and not clash
-        earlier = set(draft.stages[-2]) if len(draft.stages) > 1 else set()
-        if joined or set(last) <= earlier:  # the second: all that the last stage asked for was a means
+        if draft.stages and self._clause.connector == AND and not clash:
             draft.stages[-1] = merged
             draft.clauses[-1].append(span)
             return
         if clash and self._clause.connector == AND:
             draft.penalty += GUESS_PENALTY
-        draft.stages[-1] = last
         draft.stages.append(merged)
-        draft.clauses.append([span])
+        draft.clauses.append([*self._loose, span])
+
+    def _drop_means(self, new: list[GoalLiteral]) -> None:
+        """Forget what was only a step towards something new: "pick up the mug and put it in the sink"."""
+        draft = self._draft
+        stages: list[list[GoalLiteral]] = []
+        clauses: list[list[tuple[int, int]]] = []
+        self._loose = []
+        for stage, ranges in zip(draft.stages, draft.clauses, strict=True):
+            kept = [literal for literal in stage if not self._parent.means(draft, literal, new)]
+            if kept and not (stages and set(kept) <= set(stages[-1])):
+                stages.append(kept)
+                clauses.append([*self._loose, *ranges])
+                self._loose = []
+            else:
+                self._loose += ranges  # the words stay with the goal that they lead to
+        draft.stages, draft.clauses = stages, clauses
 
     def _text(self, literal: GoalLiteral) -> str:
         things = ", ".join(self._draft.things[name].text for name in literal.arguments)

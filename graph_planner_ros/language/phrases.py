@@ -1,7 +1,7 @@
 """Noun phrases: from words to mentions of things.
 
-    thing  := pronoun | instance id | [article] [number] adjective* noun [modifier thing]*
-    things := thing ((","| "and") thing)*
+thing  := pronoun | instance id | [article] [number] adjective* noun [modifier thing]*
+things := thing ((","| "and") thing)*
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Mention:
     parts: bool = False
 
 
-SAME = Mention("the same", pronoun="same")
+SAME = Mention("it", pronoun="same")
+"""The thing that the clause before is about."""
 
 
 class NounPhrases:
@@ -137,8 +138,6 @@ class NounPhrases:
             for after_of in [end, *self.grammar("of", end)]:  # both the mugs, two of my mugs
                 for after in self.grammar("definite", after_of):
                     yield number, after
-                if after_of != end:
-                    yield number, after_of
         yield 0, position
 
     def _adjectives(self, position: int) -> Iterator[tuple[tuple[State, ...], int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -123,7 +124,11 @@ class ManagedNode(LifecycleNode):
     def release(self) -> None:
         """Destroy what `configure` created; must also do after a `configure` that failed half-way."""
 
-    def diagnose(self) -> tuple[int, str, dict[str, Any]]:
+    def busy(self) -> bool:
+        """Return whether somebody still waits for an answer; the end of the process waits a moment for it."""
+        return False
+
+    def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
         """Return level (of DiagnosticStatus), a sentence and values."""
         return DiagnosticStatus.OK, "ready" if self.active else "not active", {}
 
@@ -224,6 +229,7 @@ class ManagedNode(LifecycleNode):
         except Exception as error:
             self._refuse("activate", error)
             return TransitionCallbackReturn.FAILURE
+        self.fault = ""
         self.active = True
         return outcome
 
@@ -243,11 +249,15 @@ class ManagedNode(LifecycleNode):
         self.close()
         return super().on_shutdown(state)
 
-    def close(self) -> None:
-        """End whatever runs and release everything, whatever state the node is in."""
+    def end_work(self) -> None:
+        """End whatever runs, if the node is active; interfaces stay, so that results can still be sent."""
         if self.active:
             self.active = False
             self._quietly(self.deactivate)
+
+    def close(self) -> None:
+        """End whatever runs and release everything, whatever state the node is in."""
+        self.end_work()
         self._quietly(self.release)
 
     def _refuse(self, transition: str, error: Exception) -> None:
@@ -347,13 +357,22 @@ def run_node(factory: Callable[[], ManagedNode], arguments: list[str] | None = N
             code = 1
             stop.set()
     stop.wait()
-    closed = threading.Event()
-    spinner.executor.create_task(_close, node, closed)
-    closed.wait(10.0)
-    spinner.stop()
-    node.destroy_node()
+    _end(node, spinner)
     rclpy.try_shutdown()
     return code
+
+
+def _end(node: ManagedNode, spinner: Spinner) -> None:
+    """End what runs, let its results go out, then destroy everything."""
+    for step in (node.end_work, node.close):
+        done = threading.Event()
+        spinner.executor.create_task(_then_set, step, done)
+        done.wait(10.0)
+        limit = time.monotonic() + 2.0
+        while node.busy() and time.monotonic() < limit:
+            time.sleep(0.01)
+    spinner.stop()
+    node.destroy_node()
 
 
 def _autostart(node: ManagedNode, started: threading.Event) -> None:
@@ -364,8 +383,8 @@ def _autostart(node: ManagedNode, started: threading.Event) -> None:
         started.set()
 
 
-def _close(node: ManagedNode, closed: threading.Event) -> None:
+def _then_set(function: Callable[[], None], done: threading.Event) -> None:
     try:
-        node.close()
+        function()
     finally:
-        closed.set()
+        done.set()

@@ -1,4 +1,4 @@
-"""A client of the planner: sends one instruction and tells what happens. Used by the command line and the evaluation."""
+"""A client of the planner: sends one instruction and tells what happens. For command line and evaluation."""
 
 from __future__ import annotations
 
@@ -62,18 +62,22 @@ class TaskClient:
 
     Args:
         namespace: of the robot. on_message: called with every Plan, SubtaskCompleted, ActionFailure and GoalStatus.
+        domain_id: ROS domain; None: that of the environment.
     """
 
-    def __init__(self, namespace: str = "", on_message: Listener = lambda message: None) -> None:
+    def __init__(
+        self, namespace: str = "", on_message: Listener = lambda message: None, domain_id: int | None = None
+    ) -> None:
         self.context = rclpy.Context()
         # Signals stay with the program: a Ctrl-C must cancel the task, not close the context under it.
-        rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(context=self.context, domain_id=domain_id, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node("graph_planner_client", namespace=namespace, context=self.context, use_global_arguments=False)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._on_message = on_message
         self._action = ActionClient(self.node, ExecuteTask, "execute_task")
         self._report: TaskReport | None = None
+        self._seen = 0.0
         self.node.create_subscription(messages.Plan, "plan", self._receive, LATCHED)
         self.node.create_subscription(messages.GoalStatus, "goal_status", self._receive, LATCHED)
         self.node.create_subscription(messages.SubtaskCompleted, "events/subtask_completed", self._receive, RELIABLE)
@@ -134,6 +138,7 @@ class TaskClient:
         if not handle.accepted:
             return self._lost(report, start, "the planner refused the instruction: it is not active")
         ended = handle.get_result_async()
+        self._seen = time.monotonic()
         cancelled_at: float | None = None
         while not ended.done():
             now = time.monotonic()
@@ -155,7 +160,7 @@ class TaskClient:
         """Return whether the planner has been missing for 5 s; a result of a dead server never comes."""
         if self._action.server_is_ready():
             self._seen = now
-        return now - getattr(self, "_seen", now) > 5.0
+        return now - self._seen > 5.0
 
     def _lost(self, report: TaskReport, start: float, reason: str) -> TaskReport:
         report.status, report.reason = TaskStatus.NODE_LOST, reason
@@ -174,7 +179,7 @@ class TaskClient:
 
     def _receive(self, message: Any) -> None:
         report = self._report
-        if report is not None and getattr(message, "task_id", ""):
+        if report is not None and bool(getattr(message, "task_id", "")):
             if isinstance(message, messages.Plan) and message.instruction == report.instruction:
                 report.revisions += 1
                 report.plans.append(message)

@@ -118,6 +118,10 @@ class ExecutorNode(ManagedNode):
             self._skills = None
         self._job, self._waiting, self._graph, self._done = None, None, None, ("", 0)
 
+    def busy(self) -> bool:
+        """Return whether a subtask has not been reported yet."""
+        return self._job is not None
+
     def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
         """Say what is being run and whether there is a bridge."""
         server = self._skills is not None and self._skills.client.server_is_ready()
@@ -144,7 +148,9 @@ class ExecutorNode(ManagedNode):
         if plan.status != messages.Plan.ACTIVE:
             self._waiting = None
             return
-        if (plan.task_id, plan.revision) == self._done or (job is not None and job.key == (plan.task_id, plan.revision)):
+        if (plan.task_id, plan.revision) == self._done or (
+            job is not None and job.key == (plan.task_id, plan.revision)
+        ):
             return
         if plan.next >= len(plan.subtasks):
             self.get_logger().error(f"plan {plan.task_id} revision {plan.revision} has no subtask {plan.next}; ignored")
@@ -215,12 +221,14 @@ class ExecutorNode(ManagedNode):
         self._phase = ""
         if not self._entities:
             return
-        numbers = {"stamp": self.now(), "attempts": job.runner.attempts, "duration": duration}
+        attempts, now = job.runner.attempts, self.now()
         if result.succeeded:
-            self._completions.publish(completion_to_msg(job.plan, **numbers))
+            self._completions.publish(completion_to_msg(job.plan, stamp=now, attempts=attempts, duration=duration))
         else:
             self.get_logger().info(f"{job.runner.action} failed: {result.reason}")
-            self._failures.publish(failure_to_msg(job.plan, result, **numbers))
+            self._failures.publish(
+                failure_to_msg(job.plan, result, stamp=now, attempts=attempts, duration=duration)
+            )
         plan, self._waiting = self._waiting, None
         if plan is not None and self.active:
             self._start(plan)

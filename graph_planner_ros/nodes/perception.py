@@ -109,7 +109,9 @@ class PerceptionNode(ManagedNode):
             self._markers,
             subscribe(Image, "depth/image", functools.partial(self._on_part, "depth"), SENSOR),
             subscribe(Image, "segmentation/image", functools.partial(self._on_part, "instances"), SENSOR),
-            subscribe(messages.SegmentLabels, "segmentation/labels", functools.partial(self._on_part, "labels"), SENSOR),
+            subscribe(
+                messages.SegmentLabels, "segmentation/labels", functools.partial(self._on_part, "labels"), SENSOR
+            ),
             subscribe(CameraInfo, "camera_info", functools.partial(self._on_part, "info"), SENSOR),
             subscribe(TFMessage, "/tf", functools.partial(self._on_transforms, False), QoSProfile(depth=100)),
             subscribe(TFMessage, "/tf_static", functools.partial(self._on_transforms, True), LATCHED),
@@ -237,7 +239,9 @@ class PerceptionNode(ManagedNode):
             self._worker.put_event(EffectEvent((message.task_id, message.revision, message.index), action, stamp))
 
     def _on_jump(self, jump: Any) -> None:
-        self.get_logger().warning("time jumped back: transforms and images from before are forgotten, the belief is kept")
+        self.get_logger().warning(
+            "time jumped back: transforms and images from before are forgotten, the belief is kept"
+        )
         self._buffer.clear()
         self._assembler.clear()
         self._pending, self._holding, self._last_event = None, None, float("-inf")

@@ -144,7 +144,7 @@ class PerceptionWorker:
 
     def _forget_recent(self) -> None:
         self.graph.stamp = 0.0
-        self.updater.forget_recent()
+        self.updater.time_jumped()
 
     def _save(self, force: bool = False) -> None:
         if self._state_file is None or self.graph.revision == self._saved_revision:
@@ -168,5 +168,3 @@ def load_or_empty(load: Callable[[Path], SceneGraph], path: Path | None, domain:
     if graph.domain != domain.name:
         return empty, f"the stored belief is not used: it is of domain '{graph.domain}', not '{domain.name}'"
     return graph, ""
-
-

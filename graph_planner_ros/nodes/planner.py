@@ -117,7 +117,9 @@ class PlannerNode(ManagedNode):
         if self._memory_file is not None and self._memory_file.exists():
             self._negative.load(self._memory_file)
         self._settings = RunnerSettings(
-            self.value("settle"), self.value("scene_timeout"), self.value("executor_timeout"),
+            self.value("settle"),
+            self.value("scene_timeout"),
+            self.value("executor_timeout"),
             self.value("restart_timeout"),
         )
         self._plans = self.create_publisher(messages.Plan, "plan", LATCHED)
@@ -169,11 +171,19 @@ class PlannerNode(ManagedNode):
         self._entities = []
         self._graph = None
 
+    def busy(self) -> bool:
+        """Return whether a task has not given its result yet."""
+        return self._task is not None
+
     def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
         """Say which task runs and what it is doing."""
         task = self._task
         if task is None:
-            return DiagnosticStatus.OK, "idle" if self.active else "not active", {"scene_graph": self._graph is not None}
+            return (
+                DiagnosticStatus.OK,
+                "idle" if self.active else "not active",
+                {"scene_graph": self._graph is not None},
+            )
         return DiagnosticStatus.OK, task.phase_text, {"task": task.task_id, "revision": task.view.revision}
 
     def _make_engine(self, name: str) -> Any:
@@ -235,7 +245,13 @@ class PlannerNode(ManagedNode):
             before.thread.join(timeout=5.0)  # its last plan must be published before our first
         self.on_executor(self._heartbeat)
         runner = TaskRunner(
-            task.task_id, task.instruction, self._domain, self._parser, self._make_session, task, task.mailbox,
+            task.task_id,
+            task.instruction,
+            self._domain,
+            self._parser,
+            self._make_session,
+            task,
+            task.mailbox,
             self._settings,
         )
         try:
@@ -303,8 +319,13 @@ class PlannerNode(ManagedNode):
         if self._task is not None and message.task_id == self._task.task_id:
             self._task.mailbox.put_event(
                 StepEvent(
-                    message.task_id, message.revision, message.index, step_from_msg(message.subtask).action, result,
-                    from_stamp(message.header.stamp), message.attempts,
+                    message.task_id,
+                    message.revision,
+                    message.index,
+                    step_from_msg(message.subtask).action,
+                    result,
+                    from_stamp(message.header.stamp),
+                    message.attempts,
                 )
             )
 
@@ -342,7 +363,7 @@ class PlannerNode(ManagedNode):
         if not self.active:
             response.status, response.reason = messages.GoalStatus.NODE_LOST, "the planner is not active"
             return
-        parsed = self._parser.parse(instruction)
+        parsed = self._parser.parse(instruction, self._graph)
         graph = self._graph
         if parsed.status is not ParseStatus.UNDERSTOOD:
             response.status, response.reason = TaskStatus.INSTRUCTION_NOT_UNDERSTOOD.value, parsed.reason
@@ -352,9 +373,7 @@ class PlannerNode(ManagedNode):
             response.reason = "perception: no scene graph has come yet"
             return
         # Memories of its own: looking ahead must not change what a running task has learned.
-        planner = MemPlan(
-            self._domain, self._engine, self._positive, NegativeMemory(), self.value("planning_timeout")
-        )
+        planner = MemPlan(self._domain, self._engine, self._positive, NegativeMemory(), self.value("planning_timeout"))
         session = TaskSession(self._domain, planner, instruction, list(parsed.goals))
         decision = session.start(graph, symbolic_state(graph, self._domain))
         goal = goal_to_pddl(session.goal, NameMap(self._domain))

@@ -148,7 +148,9 @@ class SkillClient:
             if now - heard > (limits.feedback if accepted else limits.acknowledge):
                 what = "stopped answering" if accepted else "did not answer"
                 return SkillResult(
-                    SkillStatus.SERVER_LOST, "server_lost", f"the bridge that offers execute_skill {what} during {skill}"
+                    SkillStatus.SERVER_LOST,
+                    "server_lost",
+                    f"the bridge that offers execute_skill {what} during {skill}",
                 )
 
     def _abandon(self, call: _Call) -> None:

@@ -107,9 +107,7 @@ class StepRunner:
         except ArgumentError as error:
             return error.result
         self.ports.phase(skill)
-        return self.ports.execute_skill(
-            skill, arguments, graph.frame_id, self.settings.skill_timeout, self.cancelled
-        )
+        return self.ports.execute_skill(skill, arguments, graph.frame_id, self.settings.skill_timeout, self.cancelled)
 
     def _check_outcome(self, ended: float, newer_than: float) -> SkillResult:
         """Believe the skill unless the camera clearly shows the opposite of what it should have brought about."""

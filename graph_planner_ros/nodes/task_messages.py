@@ -21,8 +21,14 @@ PLAN_STATUS = {
 def plan_message(view: TaskView, now: float) -> messages.Plan:
     """Return the plan in force; ``now`` in seconds of ROS time."""
     return _plan(
-        view.decision, now, view.task_id, view.revision, PLAN_STATUS.get(view.status, messages.Plan.FAILED),
-        view.reason, view.instruction, view.goal,
+        view.decision,
+        now,
+        view.task_id,
+        view.revision,
+        PLAN_STATUS.get(view.status, messages.Plan.FAILED),
+        view.reason,
+        view.instruction,
+        view.goal,
     )
 
 

@@ -117,7 +117,7 @@ class TaskRunner:
         decision: Decision | None = None
         try:
             self.ports.phase("reading the instruction")
-            parsed = self.parser.parse(self.instruction)
+            parsed = self.parser.parse(self.instruction, self.mailbox.graph)
             if parsed.status is not ParseStatus.UNDERSTOOD:
                 not_understood, suggestions = parsed.not_understood, parsed.suggestions
                 self.status, self.reason = TaskStatus.INSTRUCTION_NOT_UNDERSTOOD, parsed.reason
@@ -138,8 +138,15 @@ class TaskRunner:
             self.revision += 1
             self.ports.publish(self._view(decision))
         return TaskOutcome(
-            self.status, self.reason, self.task_id, self.steps, self.replans, self.planning_time,
-            max(0.0, self.ports.now() - started), not_understood, suggestions,
+            self.status,
+            self.reason,
+            self.task_id,
+            self.steps,
+            self.replans,
+            self.planning_time,
+            max(0.0, self.ports.now() - started),
+            not_understood,
+            suggestions,
         )
 
     # ---- the loop
@@ -180,7 +187,7 @@ class TaskRunner:
         started = time.perf_counter()
         threading.Thread(target=work, name=f"planning {self.task_id}", daemon=True).start()
         try:
-            found = self.mailbox.wait_for(lambda: box[0] if box else None, 1e6)
+            found = self.mailbox.wait_for(lambda: _first(box), 1e6)
         finally:
             self.planning_time += time.perf_counter() - started
         if isinstance(found, BaseException):
@@ -196,8 +203,15 @@ class TaskRunner:
 
     def _view(self, decision: Decision | None) -> TaskView:
         return TaskView(
-            self.task_id, self.instruction, self.goal_text, self.status, self.reason, self.revision,
-            self.steps, self.replans, decision,
+            self.task_id,
+            self.instruction,
+            self.goal_text,
+            self.status,
+            self.reason,
+            self.revision,
+            self.steps,
+            self.replans,
+            decision,
         )
 
     # ---- waiting
@@ -257,3 +271,7 @@ class TaskRunner:
             SkillStatus.EXECUTION_FAILED, "event_lost", "the executor finished the step but its event never arrived"
         )
         return StepEvent(self.task_id, self.revision, 0, GroundAction(""), result, self.ports.now())
+
+
+def _first(box: list[Decision | BaseException]) -> Decision | BaseException | None:
+    return box[0] if box else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import open3d as o3d
@@ -17,6 +18,8 @@ MAX_PIXELS = 1500
 VOXEL = 0.006
 """Side of the grid [m] to which points are thinned, so that near and far sides of a thing weigh alike."""
 MIN_POINTS = 6
+NEARER = 0.02
+"""What is nearer than a thing's edge by more than this [m] stands before it; its support slopes less."""
 MIN_SIDE = 0.004
 """Boxes whose longest side is smaller than this [m] are no things; other sides are at least this long."""
 _ANGLES = np.deg2rad(np.arange(0.0, 90.0, 5.0))
@@ -58,6 +61,28 @@ def lift(
     z, rows, columns = z[valid], rows[valid], columns[valid]
     local = np.column_stack(((columns - camera.cx) / camera.fx * z, (rows - camera.cy) / camera.fy * z, z))
     return local @ pose[:3, :3].T + pose[:3, 3]
+
+
+def hidden_share(frame: Frame, mask: BoolArray, roi: tuple[int, int, int, int], reach: int = 2) -> float:
+    """Return the share 0..1 of a mask's outline where something nearer to the camera cuts it off."""
+    height, width = mask.shape
+    top, left = max(0, roi[0] - reach), max(0, roi[1] - reach)
+    bottom, right = min(height, roi[2] + reach), min(width, roi[3] + reach)
+    inside, depth = mask[top:bottom, left:right], frame.depth[top:bottom, left:right]
+    outline, cut = 0, 0
+    for rows, columns in ((reach, 0), (-reach, 0), (0, reach), (0, -reach)):
+        here = (_window(inside, rows, columns), _window(depth, rows, columns))
+        there = (_window(inside, -rows, -columns), _window(depth, -rows, -columns))
+        edge = here[0] & ~there[0]
+        outline += int(np.count_nonzero(edge))
+        cut += int(np.count_nonzero(edge & (there[1] < here[1] - NEARER)))
+    return cut / outline if outline else 0.0
+
+
+def _window(image: NDArray[Any], rows: int, columns: int) -> NDArray[Any]:
+    """The image without its last (positive) or first (negative) rows and columns."""
+    height, width = image.shape
+    return image[max(0, -rows) : height - max(0, rows), max(0, -columns) : width - max(0, columns)]
 
 
 def clean_points(points: FloatArray) -> FloatArray:

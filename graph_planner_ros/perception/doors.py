@@ -90,7 +90,7 @@ def read_part(
     if see_through and (reach is None or reach > IN_FRONT):
         return PartReading(node_id, attribute, open_value)
     if solid and (reach is None or reach < IN_FRONT):
-        return PartReading(node_id, attribute, shut_when)
+        return PartReading(node_id, attribute, shut_when, reach or 0.0)
     return None
 
 

@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.perception.backprojection import clean_points, fit_box, grid_points, points_of_mask
+from graph_planner_ros.perception.backprojection import clean_points, fit_box, grid_points, hidden_share, points_of_mask
 from graph_planner_ros.perception.doors import MIN_PART_POINTS, look_at_front, read_part
 from graph_planner_ros.perception.frame import Detection, Frame
 from graph_planner_ros.perception.segmentation import Segmenter
 from graph_planner_ros.scene.belief import can_have, is_fixture, part_attributes
-from graph_planner_ros.scene.geometry import corners, extended, outside_distance, to_local
+from graph_planner_ros.scene.geometry import bottom, corners, extended, outside_distance, to_local, volume
 from graph_planner_ros.scene.graph import Box, FloatArray, SceneGraph, SceneNode
 from graph_planner_ros.scene.observation import Observations, ObservedObject, PartReading, RobotState
 from graph_planner_ros.scene.presence import project
+from graph_planner_ros.scene.relations import PLACE_TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class PipelineConfig:
         grid_step: every so manieth pixel is used for looking at doors.
         min_border_pixels: smaller parts at the image's edge are left for a better view.
         part_reach: how far out of its fixture a part may be [m], e.g. a door that is open.
+        max_hidden: a thing with more of its outline behind something else is seen in part only.
+        hidden_height: at most so much of it [m] may be hidden above the fixture that it stands on.
     """
 
     max_range: float = 3.5
@@ -40,6 +43,8 @@ class PipelineConfig:
     grid_step: int = 4
     min_border_pixels: int = 400
     part_reach: float = 0.8
+    max_hidden: float = 0.12
+    hidden_height: float = 0.10
 
 
 @dataclass
@@ -119,7 +124,7 @@ class PerceptionPipeline:
             elif is_fixture(self._domain, SceneNode("", detection.label)):
                 self._see_fixture(frame, detection, fixtures, result.observations)
             else:
-                seen = self._place(frame, detection, index)
+                seen = self._place(frame, detection, index, fixtures)
                 if seen is not None:
                     result.observations.objects.append(seen)
         result.observations.parts = self._read_parts(frame, fixtures, detections, parts)
@@ -129,16 +134,21 @@ class PerceptionPipeline:
 
     # -- items ----------------------------------------------------------------------------------------------------
 
-    def _place(self, frame: Frame, detection: Detection, index: int) -> ObservedObject | None:
+    def _place(
+        self, frame: Frame, detection: Detection, index: int, fixtures: dict[str, SceneNode]
+    ) -> ObservedObject | None:
         """The observed thing of a detection; None if it has no usable depth or is a small part at the image's edge."""
         pixels = int(np.count_nonzero(detection.mask))
-        complete = not self._touches_border(detection, frame)
-        if not complete and pixels < self._config.min_border_pixels:
+        cut = self._touches_border(detection, frame)
+        if cut and pixels < self._config.min_border_pixels:
             return None
+        hidden = hidden_share(frame, detection.mask, detection.roi)
         camera = np.asarray(frame.camera_pose[:3, 3], dtype=np.float64)
         box = fit_box(clean_points(points_of_mask(frame, detection.mask, detection.roi)), camera)
         if box is None:
             return None
+        if hidden > self._config.max_hidden:
+            box = self._down_to_support(box, fixtures)
         ray = box.center - camera
         distance = float(np.linalg.norm(ray))
         if distance > self._config.max_range:
@@ -152,10 +162,25 @@ class PerceptionPipeline:
             score=detection.score,
             pixels=pixels,
             distance=distance,
-            complete=complete,
+            complete=not cut and hidden <= self._config.max_hidden,
             in_view_cone=angle <= self._config.view_angle,
             detection=index,
         )
+
+    def _down_to_support(self, box: Box, fixtures: dict[str, SceneNode]) -> Box:
+        """A thing whose lower end may be hidden, by a rim or by other things, stands on its fixture nonetheless."""
+        rooms = [
+            f.containment
+            for f in fixtures.values()
+            if f.containment is not None and outside_distance(f.containment, box.center) <= PLACE_TOLERANCE
+        ]
+        if not rooms:
+            return box
+        missing = bottom(box) - bottom(min(rooms, key=volume))
+        if not 0.0 < missing <= self._config.hidden_height:
+            return box
+        down = np.array([0.0, 0.0, missing])
+        return Box(box.center - 0.5 * down, box.extent + down, box.yaw)
 
     def _touches_border(self, detection: Detection, frame: Frame) -> bool:
         (top, left, bottom, right), (height, width) = detection.roi, frame.depth.shape[:2]

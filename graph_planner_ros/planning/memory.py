@@ -45,6 +45,8 @@ class PositiveMemory:
     seen: dict[tuple[str, str], float] = field(default_factory=dict)
     _places: dict[str, str] = field(default_factory=dict)
     _last: dict[str, str] = field(default_factory=dict)
+    _tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _documents: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
 
     def observe(self, sightings: Iterable[tuple[str, str, str, str]]) -> None:
         """Remember what was seen where.
@@ -58,6 +60,7 @@ class PositiveMemory:
             if self._last.get(instance) != place:
                 self._last[instance] = place
                 self.seen[label, place] = self.seen.get((label, place), 0.0) + 1.0
+                self._documents.clear()
 
     def costs(
         self,
@@ -71,12 +74,13 @@ class PositiveMemory:
         Args:
             goal_text: the instruction or goal in words. label: class of the missing thing.
             places: candidate place -> its label.
-            hints: place -> relevance (0..1) known from elsewhere, e.g. where it was last seen.
+            hints: place -> relevance (0..1) known from elsewhere, e.g. where it was last seen; places without a hint
+                then count half, as knowing is better than guessing.
         """
         relevance = self.relevance(goal_text, label, places)
-        for place, value in (hints or {}).items():
-            if place in relevance:
-                relevance[place] = max(relevance[place], value)
+        known = {place: value for place, value in (hints or {}).items() if place in relevance}
+        if known:
+            relevance = {place: known.get(place, 0.5 * value) for place, value in relevance.items()}
         return {place: self.kappa_base + self.scale * (1.0 - value) for place, value in relevance.items()}
 
     def relevance(self, goal_text: str, label: str, places: Mapping[str, str]) -> dict[str, float]:
@@ -92,7 +96,7 @@ class PositiveMemory:
 
     def _query(self, goal_text: str, label: str) -> dict[str, float]:
         query: dict[str, float] = {}
-        for token in _tokens(goal_text):
+        for token in _words(goal_text):
             query[token] = query.get(token, 0.0) + _GOAL_WEIGHT
         for token in self._label_tokens(label):
             query[token] = query.get(token, 0.0) + 1.0
@@ -100,6 +104,12 @@ class PositiveMemory:
 
     def _document(self, place: str, place_label: str) -> dict[str, float]:
         """Return token -> weight of what is next to a place in the graph."""
+        document = self._documents.get((place, place_label))
+        if document is None:
+            document = self._documents[place, place_label] = self._make_document(place, place_label)
+        return document
+
+    def _make_document(self, place: str, place_label: str) -> dict[str, float]:
         edges: dict[str, float] = {}
         for entry in self.domain.classes.values():
             if place_label in entry.likely_in:
@@ -116,9 +126,13 @@ class PositiveMemory:
                     document[token] = document.get(token, 0.0) + weight
         return document
 
-    def _label_tokens(self, label: str) -> list[str]:
-        entry = self.domain.classes.get(label)
-        return [label.lower(), *(_tokens(entry.words[0]) if entry and entry.words else ())]
+    def _label_tokens(self, label: str) -> tuple[str, ...]:
+        tokens = self._tokens.get(label)
+        if tokens is None:
+            entry = self.domain.classes.get(label)
+            tokens = (label.lower(), *(_words(entry.words[0]) if entry and entry.words else ()))
+            self._tokens[label] = tokens
+        return tokens
 
     def save(self, path: Path) -> None:
         """Write the memory to a JSON file, atomically."""
@@ -138,9 +152,10 @@ class PositiveMemory:
         except (KeyError, TypeError, ValueError) as error:
             raise StoredMemoryError(f"{path} is not a readable positive memory: {error!r}") from error
         self.seen, self._places, self._last = seen, places, last
+        self._documents.clear()
 
 
-def _tokens(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
@@ -192,14 +207,12 @@ class NegativeMemory:
 
     def refute(self, what: str, place: str, confidence: float, stamp: float, known: Iterable[str] = ()) -> None:
         """Note that no ``what`` but those in ``known`` is in ``place``; newer evidence replaces older."""
-        known = self._entries.get((what, place))
-        if known is not None and known.stamp > stamp:
+        before = self._entries.get((what, place))
+        if before is not None and before.stamp > stamp:
             return
-        relaxations = known.relaxations if known is not None else 0
+        relaxations = before.relaxations if before is not None else 0
         certainty = min(max(confidence, 0.0), 1.0)
-        self._entries[what, place] = Refutation(
-            what, place, certainty, stamp, relaxations, known=tuple(sorted(known))
-        )
+        self._entries[what, place] = Refutation(what, place, certainty, stamp, relaxations, known=tuple(sorted(known)))
 
     def get(self, what: str, place: str) -> Refutation | None:
         """Return what is remembered about a pair, relaxed or not."""

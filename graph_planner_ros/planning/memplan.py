@@ -11,7 +11,7 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import check_goal, describe_goal, goal_holds, unmet_literals
 from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.domain.state import cost
-from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
+from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
 from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.planning.engines.base import Engine, EngineResult
 from graph_planner_ros.planning.hypotheses import Hypotheses, candidate_places
@@ -20,18 +20,28 @@ from graph_planner_ros.planning.problem import compile_problem, complete_functio
 from graph_planner_ros.planning.relevance import lacking_facts, things_of
 from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus
 from graph_planner_ros.planning.supposing import Evidence, Missing, Supposer, missing_things
-from graph_planner_ros.planning.verifier import verify
+from graph_planner_ros.planning.verifier import literal_text, verify
+
+
+BEAM = 5
+"""Candidate places a placeholder that are put into the problem at first, the most promising ones."""
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One way to put the problem: with spare placeholders for what is known already; with nothing left out."""
+    """One way to put the problem: with few candidates; with spare placeholders; with nothing left out."""
 
+    beam: int | None
     spare: bool
     prune: bool
 
 
-_ATTEMPTS = (_Attempt(False, True), _Attempt(True, True), _Attempt(True, False))
+_ATTEMPTS = (
+    _Attempt(BEAM, False, True),
+    _Attempt(None, False, True),
+    _Attempt(None, True, True),
+    _Attempt(None, True, False),
+)
 
 
 class MemPlan:
@@ -87,14 +97,10 @@ class MemPlan:
         search = _Search(self, complete_functions(self.domain, state), goal, known, tuple(excluded), cancel, started)
         return replace(search.run(), time=time.monotonic() - started)
 
-    def suppose(
-        self, state: SymbolicState, goal: Goal, evidence: Evidence | None = None, spare: bool = False
-    ) -> Hypotheses:
-        """Return the hypotheses that a plan for the goal would be made with."""
-        known = evidence or Evidence()
-        missing = missing_things(self.domain, state, goal, known, spare)
-        self.supposer.note_observed(state, missing, known)
-        return self.supposer.suppose(state, goal, missing, known)
+    def note(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> None:
+        """Let negative memory learn from what was looked at by the way, for the things that the goal misses."""
+        missing = missing_things(self.domain, state, goal, evidence)
+        self.supposer.note_observed(state, missing, evidence)
 
     def _refusal(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> str:
         """Return why a goal cannot even be planned for, or an empty text."""
@@ -141,8 +147,9 @@ class _Search:
             hopeless = self._hopeless(missing, hypotheses)
             if hopeless:
                 return self._unknown(hopeless)
+            narrow = self._narrow(hypotheses, attempt.beam)
             problem = compile_problem(
-                self._domain, self._state, self._goal, hypotheses, excluded=self._excluded, prune=attempt.prune
+                self._domain, self._state, self._goal, narrow, excluded=self._excluded, prune=attempt.prune
             )
             if (problem.domain_pddl, problem.problem_pddl) in tried:
                 continue
@@ -172,6 +179,23 @@ class _Search:
                         f"no {weakest.what} was seen anywhere, so {weakest.place} is looked at once more"
                     )
         return self._planner.supposer.suppose(self._state, self._goal, missing, self._evidence)
+
+    def _narrow(self, hypotheses: Hypotheses, beam: int | None) -> Hypotheses:
+        """Keep the candidates of each placeholder that are cheapest to check, the way there included."""
+        if beam is None:
+            return hypotheses
+        kept: dict[tuple[str, str], float] = {}
+        for item in hypotheses.placeholders:
+            pairs = {pair: value for pair, value in hypotheses.candidates.items() if pair[0] == item.name}
+            best = sorted(pairs, key=lambda pair: (pairs[pair] + self._way(pair[1]), pair))[:beam]
+            kept.update({pair: pairs[pair] for pair in best})
+        return replace(hypotheses, candidates=kept)
+
+    def _way(self, place: str) -> float:
+        """Return how far a place is from where the robot is; 0 where the domain has no ways."""
+        here = next((atom.arguments for atom in self._state.atoms if atom.predicate == self._domain.location), ())
+        term = Atom(self._domain.distance or "", (*here, place))
+        return float(self._state.functions.get(term, 0.0))
 
     def _hopeless(self, missing: list[Missing], hypotheses: Hypotheses) -> list[Missing]:
         """Return things with one need, none of which can be anywhere; empty if there is no such need."""
@@ -234,16 +258,12 @@ class _Search:
     def _failed(self, found: EngineResult) -> PlanningResult:
         reason = found.reason
         if found.status is PlanningStatus.UNREACHABLE:
-            lacking = ", ".join(str(_literal(item)) for item in unmet_literals(self._goal, self._state, self._domain))
+            lacking = ", ".join(
+                literal_text(self._goal, item) for item in unmet_literals(self._goal, self._state, self._domain)
+            )
             reason = f"no sequence of actions reaches the goal ({lacking}) from what is known"
             if without := lacking_facts(self._domain, self._state, self._goal):
                 reason += f"; nothing known has {', '.join(without)}"
             if self._excluded:
                 reason += f"; excluded after failures: {', '.join(map(str, self._excluded))}"
         return PlanningResult(found.status, reason, engine=found.engine, exit_code=found.exit_code, stderr=found.stderr)
-
-
-def _literal(literal: object) -> str:
-    predicate = getattr(literal, "predicate", "")
-    text = f"{predicate}({', '.join(getattr(literal, 'arguments', ()))})"
-    return text if getattr(literal, "positive", True) else f"not {text}"

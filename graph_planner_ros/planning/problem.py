@@ -123,7 +123,7 @@ def bind_placeholders(goal: Goal, hypotheses: Hypotheses) -> Goal:
     return Goal(variables, goal.literals, goal.distinct, goal.text)
 
 
-def _bind(variable: GoalVariable, stands_for: Mapping[str | None, Placeholder]) -> GoalVariable:
+def _bind(variable: GoalVariable, stands_for: Mapping[str, Placeholder]) -> GoalVariable:
     placeholder = stands_for.get(variable.instance) if variable.instance is not None else None
     if placeholder is None:
         return variable

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.schema import ActionSchema, Literal, Term
@@ -45,15 +46,39 @@ def relevance(domain: Domain, state: SymbolicState, goal: Goal) -> Relevance:
 
     Args:
         domain: whose actions are chained.
-        state: only its types and the links between items that hold in it are used.
+        state: only its facts without arguments, the predicates that link items in it, and the types of what the goal
+            names are used, so that the answer is the same for many states and is remembered.
         goal: its literals start the chain.
     """
-    chain = _Chain(domain, state)
-    types = {variable.name: variable.type_name for variable in goal.variables}
+    named = {name for literal in goal.literals for name in literal.arguments if name in state.objects}
+    types = frozenset((name, state.objects[name]) for name in named)
+    return _relevance(domain, goal, types, _facts(state), _links(domain, state))
+
+
+def _facts(state: SymbolicState) -> frozenset[str]:
+    return frozenset(atom.predicate for atom in state.atoms if not atom.arguments)
+
+
+def _links(domain: Domain, state: SymbolicState) -> frozenset[str]:
+    """Return predicates that tie two items together in the state, e.g. an egg in a bowl."""
+    if domain.hypotheses is None:
+        return frozenset()
+    items = {name for name, of in state.objects.items() if domain.is_a(of, domain.hypotheses.item_type)}
+    return frozenset(
+        atom.predicate for atom in state.atoms if len(atom.arguments) > 1 and items.issuperset(atom.arguments)
+    )
+
+
+@lru_cache(maxsize=256)
+def _relevance(
+    domain: Domain, goal: Goal, named: frozenset[tuple[str, str]], facts: frozenset[str], links: frozenset[str]
+) -> Relevance:
+    chain = _Chain(domain, facts, links)
+    types = {**dict(named), **{variable.name: variable.type_name for variable in goal.variables}}
     for literal in goal.literals:
         schema = domain.predicates[literal.predicate]
         row = tuple(
-            chain.leaves(types.get(argument, state.objects.get(argument, parameter.type_name)))
+            chain.leaves(types.get(argument, parameter.type_name))
             for argument, parameter in zip(literal.arguments, schema.parameters, strict=True)
         )
         chain.need(literal.predicate, literal.positive, row)
@@ -67,22 +92,15 @@ def relevance(domain: Domain, state: SymbolicState, goal: Goal) -> Relevance:
 class _Chain:
     """The fix point of: what is needed, which actions achieve it, what those need."""
 
-    def __init__(self, domain: Domain, state: SymbolicState) -> None:
+    def __init__(self, domain: Domain, facts: frozenset[str], links: frozenset[str]) -> None:
         self._domain = domain
         self._item = domain.hypotheses.item_type if domain.hypotheses else None
-        self._linked = self._links(state)
+        self._facts = facts
+        self._linked = links
         self._needs: _Need = {}
+        self._given: set[tuple[str, bool]] = set()
         self._changed = False
         self.actions: set[str] = set()
-
-    def _links(self, state: SymbolicState) -> frozenset[str]:
-        """Predicates that tie two items together in the state, e.g. an egg in a bowl."""
-        if self._item is None:
-            return frozenset()
-        items = {name for name, of in state.objects.items() if self._domain.is_a(of, self._item)}
-        return frozenset(
-            atom.predicate for atom in state.atoms if len(atom.arguments) > 1 and items.issuperset(atom.arguments)
-        )
 
     def leaves(self, type_name: str) -> _Types:
         """Return a type with everything below and above it that a thing of the type can be."""
@@ -92,17 +110,31 @@ class _Chain:
         """Note that a literal over things of these types is needed."""
         if predicate in self._domain.static_predicates:
             return
+        if not row and self._stays(predicate, positive):
+            self._given.add((predicate, positive))
+            return
         known = self._needs.get((predicate, positive))
         merged = row if known is None else tuple(old | new for old, new in zip(known, row, strict=True))
         if merged != known:
             self._needs[predicate, positive] = merged
             self._changed = True
 
+    def _stays(self, predicate: str, positive: bool) -> bool:
+        """Return whether a fact without arguments is as needed now and no relevant action undoes it."""
+        if (predicate in self._facts) != positive:
+            return False
+        schemas = (self._domain.actions[name] for name in self.actions)
+        return not any(
+            term.predicate == predicate for schema in schemas for term in (schema.deleted if positive else schema.added)
+        )
+
     def run(self) -> None:
         """Chain until nothing new is needed."""
         self._changed = True
         while self._changed:
             self._changed = False
+            for predicate, positive in list(self._given):
+                self.need(predicate, positive, ())
             for (predicate, positive), row in list(self._needs.items()):
                 for schema, bound in self._achievers(predicate, positive, row):
                     self.actions.add(schema.name)

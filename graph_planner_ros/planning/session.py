@@ -19,7 +19,7 @@ from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.planning.failures import FailureLog, failed_task_status
 from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments
 from graph_planner_ros.planning.memplan import MemPlan
-from graph_planner_ros.planning.problem import complete_functions, is_excluded
+from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.relevance import things_of
 from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus, TaskStatus
 from graph_planner_ros.planning.tracking import (
@@ -37,6 +37,8 @@ FOUND_NOTHING_CONFIDENCE = 0.95
 """Confidence that a thing is not in a place where it was looked for."""
 MAX_REPLANS = 60
 MAX_FAILURES = 3
+_HARD_LIMIT = 20
+"""No task replaces more than this many times ``max_replans`` plans, whatever for."""
 
 
 class DecisionKind(enum.Enum):
@@ -84,7 +86,8 @@ class TaskSession:
     Args:
         domain: fixed. planner: makes the plans; its memories learn from what happens.
         instruction: what the user said. goals: to be reached one after the other.
-        max_replans: plans that may be replaced before the task fails.
+        max_replans: plans that may be replaced before the task fails; those after looking somewhere in vain do not
+            count, they are bounded by the number of places.
         max_failures: failures in a row after which an action is excluded.
         replan_every_step: plan anew after every action, as MemPlan does, instead of keeping what still holds.
         cancel: ends a planning call soon.
@@ -111,6 +114,7 @@ class TaskSession:
         self.goals = tuple(goals)
         self.replans = 0
         self.max_replans = max_replans
+        self._setbacks = 0
         self.replan_every_step = replan_every_step
         self._cancel = cancel
         self._tracker = BeliefTracker(domain, planner.positive, planner.negative, instruction)
@@ -148,10 +152,10 @@ class TaskSession:
         done = self._advance(belief)
         if done is not None:
             return done
-        news = ""
-        if self._is_find(action):
-            news = self._after_look(action, belief)
-        return self._keep(belief, news) or self._plan(belief, news or self._why_not_kept(belief))
+        if not self._is_find(action):
+            return self._keep(belief, "") or self._plan(belief, self._why_not_kept(belief))
+        found, news = self._after_look(action, belief)
+        return self._keep(belief, news) or self._plan(belief, news, counts=found)
 
     def after_failure(
         self,
@@ -194,8 +198,8 @@ class TaskSession:
     def _is_find(self, action: GroundAction) -> bool:
         return self.domain.hypotheses is not None and action.name == self.domain.hypotheses.action
 
-    def _after_look(self, action: GroundAction, belief: Belief) -> str:
-        """Resolve the placeholder that was looked for, or refute that it is there; return the news."""
+    def _after_look(self, action: GroundAction, belief: Belief) -> tuple[bool, str]:
+        """Resolve the placeholder that was looked for, or refute that it is there; return whether, and the news."""
         placeholder, place = find_arguments(self.domain, action.arguments)
         class_name = self._classes().get(placeholder, "")
         taken = self._known | frozenset(self._resolved.values())
@@ -206,9 +210,9 @@ class TaskSession:
         )
         if not here:
             self._refute(action, belief)
-            return f"no {class_name} in {place}"
+            return False, f"no {class_name} in {place}"
         self._substitute(placeholder, here[0])
-        return f"{here[0]} was found in {place}"
+        return True, f"{here[0]} was found in {place}"
 
     def _classes(self) -> dict[str, str]:
         return self._result.placeholders if self._result is not None else {}
@@ -275,7 +279,7 @@ class TaskSession:
             return Hypotheses()
         made, now = self._result.hypotheses, belief.evidence.now
         # what is seen by the way counts as well: places looked at for another reason
-        self.planner.suppose(belief.state, self.goal, belief.evidence)
+        self.planner.note(belief.state, self.goal, belief.evidence)
         things = {
             item.name: item.instance or item.class_name
             for item in made.placeholders
@@ -303,7 +307,7 @@ class TaskSession:
         hypotheses = self._hypotheses(belief)
         if self._seen_elsewhere(belief, hypotheses):
             return None
-        verification = verify(self.domain, complete_functions(self.domain, belief.state), self.goal, rest, hypotheses)
+        verification = verify(self.domain, belief.state, self.goal, rest, hypotheses)
         if not verification.valid:
             return None
         reason = f"{news}; the rest of the plan holds" if news else "the rest of the plan holds"
@@ -329,12 +333,13 @@ class TaskSession:
 
     def _plan(self, belief: Belief, why: str, counts: bool = True) -> Decision:
         """Make a new plan, or say why there is none."""
-        if self._steps and counts and not self.replan_every_step:
+        if self._steps:
             self.replans += 1
-            if self.replans > self.max_replans:
+            self._setbacks += counts and not self.replan_every_step
+            if self._setbacks > self.max_replans or self.replans > _HARD_LIMIT * (self.max_replans + 1):
                 cause = self._failures.cause() or why or "the world keeps changing"
                 return self._fail(
-                    TaskStatus.EXECUTION_FAILED, f"gave up after {self.max_replans} replaced plans; last: {cause}"
+                    TaskStatus.EXECUTION_FAILED, f"gave up after {self.replans} replaced plans; last: {cause}"
                 )
         excluded = self._failures.excluded
         result = self.planner.plan(belief.state, self.goal, self._cancel, evidence=belief.evidence, excluded=excluded)
@@ -345,9 +350,7 @@ class TaskSession:
         self._result, self._steps, self._next = result, result.steps, 0
         self._known = frozenset(belief.state.objects)
         self._resolved = {}
-        verification = verify(
-            self.domain, complete_functions(self.domain, belief.state), self.goal, result.steps, result.hypotheses
-        )
+        verification = verify(self.domain, belief.state, self.goal, result.steps, result.hypotheses)
         if not verification.valid:
             return self._fail(TaskStatus.PLAN_REFUSED, verification.reason, result)
         reason = f"{why}: {result.reason}" if why else result.reason

@@ -75,7 +75,7 @@ def missing_things(
         spare: suppose one more thing of every class of the goal, for when those that are known are of no use.
     """
     missing = _missing_for_goal(domain, state, goal, evidence, spare)
-    missing.extend(_missing_capabilities(domain, state, goal, missing))
+    missing.extend(_missing_capabilities(domain, state, goal, missing, spare))
     return missing
 
 
@@ -116,11 +116,12 @@ def _wanted(goal: Goal) -> dict[str, int]:
 
 
 def _missing_capabilities(
-    domain: Domain, state: SymbolicState, goal: Goal, missing: Iterable[Missing]
+    domain: Domain, state: SymbolicState, goal: Goal, missing: Iterable[Missing], spare: bool
 ) -> list[Missing]:
     if domain.hypotheses is None:
         return []
     supposed = [frozenset(domain.class_of(item.class_name).facts) for item in missing]
+    of_goal = [frozenset(domain.class_of(name).facts) for name in _wanted(goal)]
     facts: dict[str, set[str]] = {}
     for atom in state.atoms:
         if len(atom.arguments) == 1:
@@ -130,14 +131,15 @@ def _missing_capabilities(
     ]
     found: list[Missing] = []
     for needed in relevance(domain, state, goal).capabilities:
-        if any(needed <= of for of in (*items, *supposed)):
+        lacking = not any(needed <= of for of in (*items, *supposed))
+        if not lacking and (not spare or any(needed <= of for of in of_goal)):
             continue
         classes = [
             entry
             for entry in domain.classes.values()
             if domain.is_a(entry.type_name, domain.hypotheses.item_type) and needed <= set(entry.facts)
         ]
-        need = f"the goal needs something with {', '.join(sorted(needed))}"
+        need = f"the goal needs something with {', '.join(sorted(needed))}" if lacking else ""
         found.extend(Missing(entry.name, need=need) for entry in classes)
     return found
 
@@ -186,12 +188,31 @@ class Supposer:
             possible = {p: of for p, of in places.items() if not self.negative.is_refuted(item.what, p, evidence.now)}
             hints = dict.fromkeys(evidence.lost.get(item.class_name, ()), 1.0)
             costs = self.positive.costs(text, item.class_name, possible, hints)
+            for place in self._asked_for(state, goal, item.class_name).intersection(costs):
+                costs[place] += self.positive.scale
             for _ in range(item.count):
                 name = _free_name(state, item.class_name, numbers)
                 placeholders.append(Placeholder(name, item.class_name, item.instance))
                 candidates.update({(name, place): cost for place, cost in costs.items()})
                 refuted.update((name, place) for place in places if place not in possible)
         return Hypotheses(tuple(placeholders), candidates, frozenset(refuted))
+
+
+    def _asked_for(self, state: SymbolicState, goal: Goal, class_name: str) -> set[str]:
+        """Return places where the goal wants a thing of a class, and nothing else of it.
+
+        Who asks for a mug to be put on the table does not think that it is there already, so to suppose just that,
+        which makes the shortest plans of all, has a price.
+        """
+        places: set[str] = set()
+        for variable in goal.variables:
+            about = [literal for literal in goal.literals if variable.name in literal.arguments]
+            if variable.class_name != class_name or len(about) != 1 or len(about[0].arguments) != 2:
+                continue
+            other = next((name for name in about[0].arguments if name != variable.name), "")
+            known = {item.name for item in goal.variables}
+            places |= eligible(self.domain, state, goal, other) if other in known else {other}
+        return places
 
 
 def _free_name(state: SymbolicState, class_name: str, numbers: dict[str, int]) -> str:

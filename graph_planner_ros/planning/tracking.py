@@ -111,7 +111,7 @@ class BeliefTracker:
                 del self.disbelieved[atom]
         if not self.disbelieved:
             return state
-        return without_things(state, {atom.arguments[0] for atom in self.disbelieved})
+        return without_things(self.domain, state, {atom.arguments[0] for atom in self.disbelieved})
 
     def _remember_places(self, graph: SceneGraph, state: SymbolicState) -> None:
         sightings = []
@@ -163,9 +163,12 @@ class BeliefTracker:
         }
 
 
-def without_things(state: SymbolicState, things: Iterable[str]) -> SymbolicState:
-    """Return the state without some things and everything about them."""
+def without_things(domain: Domain, state: SymbolicState, things: Iterable[str]) -> SymbolicState:
+    """Return the state without some things, what is in them, and everything about them."""
     gone = set(things)
+    inside = [atom.arguments for atom in state.atoms if atom.predicate in place_predicates(domain)]
+    while more := {thing for thing, carrier in inside if carrier in gone} - gone:
+        gone |= more
     atoms = frozenset(atom for atom in state.atoms if gone.isdisjoint(atom.arguments))
     return SymbolicState({name: of for name, of in state.objects.items() if name not in gone}, atoms, state.functions)
 

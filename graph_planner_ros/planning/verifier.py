@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import goal_holds, unmet_literals
 from graph_planner_ros.domain.state import effects, unmet_preconditions
-from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
+from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GroundAction, SymbolicState
 from graph_planner_ros.planning.hypotheses import Hypotheses, open_hypotheses, with_hypotheses
 from graph_planner_ros.planning.problem import bind_placeholders
 from graph_planner_ros.planning.result import PlannedStep
@@ -78,8 +78,12 @@ def verify(
         current = SymbolicState(current.objects, (current.atoms - deleted) | added, current.functions)
     if goal_holds(goal, current, domain):
         return Verification(True, True, "", tuple(steps))
-    missing = "; ".join(
-        f"{'' if literal.positive else 'not '}{literal.predicate}({', '.join(literal.arguments)})"
-        for literal in unmet_literals(goal, current, domain)
-    )
+    missing = "; ".join(literal_text(goal, literal) for literal in unmet_literals(goal, current, domain))
     return Verification(False, False, f"after the last step the goal still lacks: {missing}", tuple(steps))
+
+
+def literal_text(goal: Goal, literal: GoalLiteral) -> str:
+    """Return a literal of a goal for people: variables are called by instance or class, e.g. ``in(Mug, table_1)``."""
+    called = {variable.name: variable.instance or variable.class_name or variable.name for variable in goal.variables}
+    text = f"{literal.predicate}({', '.join(called.get(name, name) for name in literal.arguments)})"
+    return text if literal.positive else f"not {text}"

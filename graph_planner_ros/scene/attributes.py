@@ -34,6 +34,7 @@ class AttributeBelief:
 
     domain: Domain
     slides: dict[str, float] = field(default_factory=dict)
+    _rest: dict[str, float] = field(default_factory=dict)
     _votes: dict[tuple[str, str], tuple[Truth, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,11 +68,17 @@ class AttributeBelief:
                 continue
             changed |= self._vote(node, reading.attribute, reading.value, PART_VOTES, stamp)
             known = attribute_value(self.domain, node, reading.attribute)
-            if reading.value is Truth.FALSE and known is Truth.FALSE:
+            if reading.value is not known:
+                continue
+            if known is Truth.TRUE:
+                self._rest[node.instance_id] = reading.slide
+                self.slides.setdefault(node.instance_id, reading.slide)
+            elif reading.slide > 0.0:
                 self._slide(graph, node, reading.slide)
-        for node in graph.nodes.values():
-            if node.instance_id in self.slides and self._is_shut_now(node):
-                self._slide(graph, node, 0.0)
+        for node_id, slide in list(self.slides.items()):
+            node = graph.nodes.get(node_id)
+            if node is not None and self._is_shut_now(node) and slide > self._rest.get(node_id, 0.0):
+                self._slide(graph, node, self._rest.get(node_id, 0.0))
         return changed
 
     def forget_effects(self, node: SceneNode, stamp: float) -> None:

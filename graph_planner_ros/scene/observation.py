@@ -67,7 +67,7 @@ class ObservedObject:
     Attributes:
         label: class name. box: estimate from what is visible of it.
         attributes: visible attributes that hold. pixels: size of its mask. distance: from the camera [m].
-        complete: False if it touches the edge of the image, so that its box is a part only.
+        complete: False if the image's edge or something before it cuts it off, so that its box is a part only.
         in_view_cone: it lies near enough to the camera's heading for its relations to be judged.
         detection: index of the detection that it comes from.
         node_id: filled in by merging: the node that it became part of.
@@ -91,7 +91,8 @@ class PartReading:
 
     Attributes:
         node_id: the fixture. attribute: name of the attribute. value: TRUE while the part is in its front.
-        slide: how far a sliding part, content and all, is out of the front [m]; 0 for hinged ones.
+        slide: how far a sliding part, content and all, is out of the front [m]; 0 for a hinged one that is open.
+            Of one that is shut: how far it stands out even so, e.g. its thickness.
     """
 
     node_id: str

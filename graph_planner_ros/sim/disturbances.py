@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 KINDS = ("move", "drop", "stick_door", "swap_instance", "slip")
 PHASES = ("start", "middle", "end")
-STUCK_FRICTION = 400.0
-"""Dry friction [Nm or N] of a stuck door: more than the robot can overcome."""
 
 
 class DisturbanceError(ValueError):
@@ -160,7 +158,7 @@ class Disturber:
         return told
 
     def opening_attempt(self, fixture: str) -> bool:
-        """The robot has pulled at a door: True if it is stuck; after its last failing attempt it comes free."""
+        """The robot has tried a door: True if it is stuck; after its last failing attempt it comes free."""
         if fixture not in self.stuck:
             return False
         self.stuck[fixture] -= 1
@@ -171,7 +169,7 @@ class Disturber:
     def release_door(self, fixture: str) -> None:
         """Make a stuck door move again."""
         self.stuck.pop(fixture, None)
-        self._world.set_door_friction(fixture, None)
+        self._world.jam_door(fixture, False)
 
     def _items(self, target: str, arguments: Sequence[SceneNode]) -> list[str]:
         """Items that match and are not held: nearest to the arguments first, else in a random order."""
@@ -244,7 +242,7 @@ class Disturber:
         attempts = int(world.random.integers(1, 3))
         for name in meant or names:
             self.stuck[name] = attempts
-            world.set_door_friction(name, STUCK_FRICTION)
+            world.jam_door(name, True)
         return f"{', '.join(meant or names)} stuck for {attempts} attempts"
 
     def _swap_instance(self, target: str, arguments: Sequence[SceneNode]) -> str:

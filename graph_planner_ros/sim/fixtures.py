@@ -15,6 +15,8 @@ from graph_planner_ros.sim.layouts import Placement
 
 COUNTER_HEIGHT = 0.88
 TABLE_HEIGHT = 0.75
+SINK_DEPTH = 0.08
+"""Shallow, as the drawers are: a hand that points down into it hangs from an arm that passes over the front edge."""
 _FREE_HEIGHT = 0.4
 
 
@@ -35,7 +37,7 @@ def _counter(b: Builder) -> FixtureInfo:
 
 def _table(b: Builder) -> FixtureInfo:
     w, d, h = b.placement.unit.width / 2, b.placement.unit.depth / 2, TABLE_HEIGHT
-    b.box((-d, -w, h - 0.04), (d, w, h), "oak")
+    b.box((-d, -w, h - 0.04), (d, w, h), "birch")
     for x in (-1, 1):
         for y in (-1, 1):
             b.box(
@@ -49,7 +51,7 @@ def _table(b: Builder) -> FixtureInfo:
 
 def _sink(b: Builder) -> FixtureInfo:
     w, d, h = b.placement.unit.width / 2, b.placement.unit.depth / 2, COUNTER_HEIGHT
-    low, high, floor, wall = (-0.16, -0.23), (0.22, 0.23), h - 0.14, 0.015
+    low, high, floor, wall = (-0.16, -0.23), (0.22, 0.23), h - SINK_DEPTH, 0.015
     b.box((-d, -w, 0.08), (d - 0.04, w, floor - wall), "cream")
     b.box((-d, -w, 0.0), (d - 0.09, w, 0.08), "dark_steel", collide=False)
     for y0, y1 in ((-w, 0.0), (0.0, w)):
@@ -164,14 +166,14 @@ def _microwave(b: Builder) -> FixtureInfo:
 
 
 def _drawer(b: Builder) -> FixtureInfo:
-    w, d, top, travel = b.placement.unit.width / 2, b.placement.unit.depth / 2, 0.80, 0.42
-    floor, wall = 0.60, 0.012
-    low, high = (d - 0.40, -w + 0.045, floor), (d - 0.012, w - 0.045, 0.71)
-    b.box((-d, -w, 0.0), (d, w, floor - 0.045), "sage")
-    b.box((d, -w + 0.01, 0.08), (d + 0.02, w - 0.01, floor - 0.06), "sage", collide=False)
-    b.box((-d, -w, floor - 0.045), (d - 0.44, w, top - 0.03), "sage")
+    w, d, top, travel = b.placement.unit.width / 2, b.placement.unit.depth / 2, 0.79, 0.42
+    floor, wall = 0.66, 0.012
+    low, high = (d - 0.40, -w + 0.045, floor), (d - 0.012, w - 0.045, floor + 0.06)
+    b.box((-d, -w, 0.0), (d, w, floor - 0.06), "sage")
+    b.box((d, -w + 0.01, 0.08), (d + 0.02, w - 0.01, floor - 0.07), "sage", collide=False)
+    b.box((-d, -w, floor - 0.06), (d - 0.44, w, top - 0.03), "sage")
     for y0, y1 in ((-w, -w + 0.025), (w - 0.025, w)):
-        b.box((d - 0.44, y0, floor - 0.045), (d, y1, top - 0.03), "sage")
+        b.box((d - 0.44, y0, floor - 0.06), (d, y1, top - 0.03), "sage")
     b.box((-d, -w, top - 0.03), (d, w, top), "oak")
     name = f"{b.placement.instance_id}/door"
     tray = b.body.add_body(name=name)
@@ -195,8 +197,8 @@ def _drawer(b: Builder) -> FixtureInfo:
     b.box((low[0] - wall, low[1] - wall, floor), (low[0], high[1] + wall, high[2]), "oak", body=tray, mass=0.2)
     b.box((low[0], low[1] - wall, floor), (high[0], low[1], high[2]), "oak", body=tray, mass=0.2)
     b.box((low[0], high[1], floor), (high[0], high[1] + wall, high[2]), "oak", body=tray, mass=0.2)
-    b.box((d - wall, -w + 0.008, floor - 0.04), (d + 0.02, w - 0.008, top - 0.035), "sage", body=tray, mass=0.6)
-    handle = b.handle(tray, d + 0.02, 0.0, floor + 0.07, 0.11)
+    b.box((d - wall, -w + 0.008, floor - 0.055), (d + 0.02, w - 0.008, floor + 0.075), "sage", body=tray, mass=0.6)
+    handle = b.handle(tray, d + 0.02, 0.0, floor + 0.01, 0.10)
     b.spec.add_exclude(bodyname1=b.placement.instance_id, bodyname2=name)
     pivot = b.in_map((d, 0, 0), (d, 0, 0)).center
     door = DoorInfo(name, "slide", travel - 0.02, 0.05, name, handle, (float(pivot[0]), float(pivot[1])), 0)

@@ -71,7 +71,7 @@ class Mover:
         arrived = yield from self.until(lambda: self.robot.arrived(*targets, tolerance=tolerance), limit)
         if not arrived and strict:
             late = [j for j in targets if not self.robot.arrived(j, tolerance=tolerance)]
-            raise SkillFailure("collision", f"joint {', '.join(late)} did not get to its target: something blocks it")
+            raise SkillFailure("collision", f"joint {', '.join(late)} is blocked: {self.robot.blocked_by()}")
 
     def fingers(self, opening: float, limit: float = 1.5) -> Motion:
         """Open or close the fingers to an opening [m]; something between them stops them, which is no failure."""
@@ -82,6 +82,15 @@ class Mover:
         """Retract the arm (straight back), then hand down at carrying height."""
         yield from self.joints(arm=0.0)
         yield from self.joints(lift=HOME["lift"], wrist_pitch=DOWN, wrist_roll=0.0)
+
+    def recover(self) -> Motion:
+        """Bring the arm home from wherever a stopped skill has left it: up first, where it can, then back."""
+        robot = self.robot
+        if robot.position("wrist_pitch") > 1.2:
+            yield from self.joints(lift=min(robot.position("lift") + 0.05, LIFT_TOP), strict=False, limit=1.0)
+        yield from self.joints(arm=0.0, strict=False)
+        yield from self.joints(lift=HOME["lift"], wrist_pitch=DOWN, wrist_roll=0.0, strict=False)
+        robot.hand_solid(True)
 
     def gaze(self, point: FloatArray, wait: bool = True) -> Motion:
         """Turn the head so that the camera looks at a point (3,) in the map."""
@@ -136,9 +145,9 @@ class Mover:
         robot = self.robot
         lag = math.hypot(*(robot.commanded(j) - robot.position(j) for j in ("base_x", "base_y")))
         if lag > STALLED:
-            what = robot.base_collision() or "something"
+            what = robot.blocked_by()
             robot.stop()
-            raise SkillFailure("collision", f"the base ran into {what}")
+            raise SkillFailure("collision", f"the base is blocked: {what}")
 
     @staticmethod
     def _to_corner(lengths: list[float], done: float) -> float:

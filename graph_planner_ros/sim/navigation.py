@@ -88,6 +88,38 @@ class NavigationMap:
         points = start + np.linspace(0, 1, count)[:, None] * (end - start)
         return bool(self.is_free(points, clearance).all())
 
+    def is_connected(self, points: FloatArray) -> NDArray[np.bool_]:
+        """Whether each point (n, 2) lies in the largest connected part of the free floor, or within a cell of it."""
+        region = self._main_region()
+        grown = region.copy()
+        for axis in (0, 1):
+            for shift in (-1, 1):
+                grown |= np.roll(region, shift, axis)
+        return np.array([bool(grown[self._cell(point)]) for point in points], dtype=bool)
+
+    def _main_region(self) -> NDArray[np.bool_]:
+        """Cells of the largest connected part of the free floor."""
+        free = self.field >= BASE_RADIUS + CLEARANCE
+        left, best = free.copy(), np.zeros_like(free)
+        while left.sum() > best.sum():
+            region = np.zeros_like(free)
+            start = np.unravel_index(int(np.argmax(left)), left.shape)
+            region[start] = True
+            while True:
+                grown = region.copy()
+                grown[1:] |= region[:-1]
+                grown[:-1] |= region[1:]
+                grown[:, 1:] |= region[:, :-1]
+                grown[:, :-1] |= region[:, 1:]
+                grown &= free
+                if (grown == region).all():
+                    break
+                region = grown
+            left &= ~region
+            if region.sum() > best.sum():
+                best = region
+        return best
+
     def _cell(self, point: Sequence[float] | FloatArray) -> tuple[int, int]:
         shape = self.field.shape
         i = int((point[0] - self.room[0]) / RESOLUTION)

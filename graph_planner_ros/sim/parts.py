@@ -54,10 +54,9 @@ def add_materials(spec: mujoco.MjSpec) -> None:
         height=384,
     )
     _add_texture(spec, "oak", _planks(256, (0.72, 0.53, 0.34), 4, 0.10))
+    _add_texture(spec, "birch", _planks(128, (0.86, 0.77, 0.62), 2, 0.08))
     _add_texture(spec, "walnut", _planks(128, (0.47, 0.31, 0.20), 1, 0.14))
-    _add_texture(spec, "stone", _speckles(128, (0.80, 0.79, 0.77)))
-    _add_texture(spec, "tiles", _tiles(128))
-    for name, repeat in (("oak", 2.0), ("walnut", 1.0), ("stone", 2.0), ("tiles", 1.0)):
+    for name, repeat in (("oak", 2.0), ("birch", 1.5), ("walnut", 1.0)):
         # a texture "repeat" with texuniform is per metre, so that boards are equally wide on every box
         material = spec.add_material(
             name=name, texrepeat=(repeat, repeat), texuniform=True, specular=0.2, shininess=0.3
@@ -90,17 +89,6 @@ def _planks(size: int, colour: Sequence[float], boards: int, contrast: float) ->
         if boards > 1:
             seam = int(rng.integers(0, size))
             image[band, seam : seam + 2] *= 0.75
-    return image
-
-
-def _speckles(size: int, colour: Sequence[float]) -> np.ndarray:
-    noise = np.random.default_rng(11).normal(0, 0.035, (size, size, 1))
-    return np.asarray(colour)[None, None, :] * (1 + noise)
-
-
-def _tiles(size: int) -> np.ndarray:
-    image = np.full((size, size, 3), (0.90, 0.92, 0.92))
-    image[: size // 40 + 1] = image[:, : size // 40 + 1] = (0.75, 0.77, 0.78)
     return image
 
 

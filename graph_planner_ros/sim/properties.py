@@ -19,9 +19,9 @@ WASH_TIME = 2.0
 """Time [s] under running water until a thing is clean."""
 LIGHT_TIME = 1.0
 LIGHT_RANGE = 0.8
-"""Something held for `LIGHT_TIME` [s] within this distance [m] of a lamp that is on counts as examined."""
-STREAM_HEIGHT = 0.32
-"""Height [m] of the tap's mouth above the worktop: water also washes what is held under it."""
+"""Something held for `LIGHT_TIME` [s] within this distance [m] of the bulb of a lamp that is on counts as examined."""
+BULB_DEPTH = 0.08
+"""Depth [m] of a lamp's bulb below its top."""
 
 
 class Appliances:
@@ -75,9 +75,8 @@ class Appliances:
     def _reaches(self, effect: str, fixture: str, name: str, position: np.ndarray) -> bool:
         info = self._world.fixtures[fixture]
         if effect == "light":
-            return name == self._world.held and bool(
-                np.linalg.norm(position - info.box.center) < LIGHT_RANGE + info.box.extent[2] / 2
-            )
+            bulb = info.box.center + np.array([0, 0, info.box.extent[2] / 2 - BULB_DEPTH])
+            return name == self._world.held and bool(np.linalg.norm(position - bulb) < LIGHT_RANGE)
         volume = info.surfaces[0] if effect == "wash" else info.containment
         return volume is not None and contains(volume, position)
 

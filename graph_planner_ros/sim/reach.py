@@ -33,11 +33,14 @@ def _sweep(starts: FloatArray, ends: FloatArray, count: int = 30) -> FloatArray:
     return np.asarray(starts[:, None, :] + steps * (ends - starts)[:, None, :])
 
 
-def arm_blockers(fixtures: FixtureMap, low: float, high: float, own: Fixture | None) -> list[Rectangle]:
+def arm_blockers(
+    fixtures: FixtureMap, low: float, high: float, own: Fixture | None, own_blocks: bool = True
+) -> list[Rectangle]:
     """What stands in the way of an arm that moves between two heights [m]; of ``own`` an open drawer does not."""
     blockers: list[Rectangle] = []
     for fixture in fixtures.fixtures.values():
-        blockers += fixture.arm_obstacles()
+        if fixture is not own or own_blocks:
+            blockers += fixture.arm_obstacles()
         if fixture.door is not None and not (fixture is own and fixture.is_drawer):
             blockers.append(fixture.door.leaf(fixture.door.position))
     return [b for b in blockers if b.low < high and b.high > low]
@@ -53,12 +56,14 @@ def stands_over(
     lateral: float = 0.0,
     margin: float = ARM_MARGIN,
     navigation: NavigationMap | None = None,
+    own_blocks: bool = True,
 ) -> list[Stand]:
     """Base poses from which a tool gets over (or to) a point, best first.
 
     Args:
         target: x, y [m] in the map. heights: lowest and highest z [m] of the extended arm.
         own: the fixture that is reached into. here: present base pose.
+        own_blocks: whether the body of ``own`` itself stands in the way (not when its front is touched).
         forward, lateral: tool position from the base axis with the arm retracted [m].
     """
     navigation = navigation or fixtures.navigation()
@@ -72,7 +77,7 @@ def stands_over(
     base, yaw, reach, facing, left = base[keep], yaw[keep], reach[keep], facing[keep], left[keep]
     clear = np.full(len(base), 0.3)
     points = _sweep(base, base + reach[:, None] * facing)
-    for blocker in arm_blockers(fixtures, *heights, own):
+    for blocker in arm_blockers(fixtures, *heights, own, own_blocks):
         clear = np.minimum(clear, blocker.distance(points).min(axis=1))
     keep = clear >= margin
     base, yaw, reach, clear = base[keep], yaw[keep], reach[keep], clear[keep]
@@ -115,6 +120,10 @@ def stands_at_door(
             keep &= blocker.distance(points).min(axis=1) > 0.05
         cost += _across(door, position, base, handle) + 0.1 * np.abs(reach - 0.6)
         base, cost = base[keep], cost[keep]
+    # Afterwards the robot must not be shut in behind the door.
+    after = fixtures.navigation(without_door=fixture.fixture_id, extra=[door.leaf(end)])
+    keep = after.is_connected(base)
+    base, cost = base[keep], cost[keep]
     first = handles[0][:2]
     return sorted(
         (Stand(float(b[0]), float(b[1]), math.atan2(first[1] - b[1], first[0] - b[0]), float(c))

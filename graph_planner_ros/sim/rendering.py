@@ -1,9 +1,12 @@
-"""Images of the kitchen: colour and depth in one pass, instances in another, on EGL or OSMesa without a display."""
+"""Images of the kitchen: depth and instances in one pass, colour in another, on EGL or OSMesa without a display."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import sys
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 OVERVIEW = "overview"
 """Camera that looks into the room from above its south-east corner, through the walls there."""
+DEPTH_RANGE = 7.2
+"""The depth camera measures up to here [m]: just across the room."""
 _BACKENDS = ("egl", "osmesa")
 
 
@@ -37,11 +42,22 @@ def make_gl_context(width: int, height: int) -> Any:
             context.make_current()
         except Exception as error:  # the bindings raise many kinds, down to AttributeError of a missing library
             problems.append(f"{backend}: {error}")
-            if platform is None:
-                os.environ.pop("PYOPENGL_PLATFORM", None)
+            _forget_opengl(platform)
             continue
+        os.environ["MUJOCO_GL"] = backend  # MuJoCo's own loader of OpenGL functions asks for it
         return context
     raise RuntimeError(f"no headless OpenGL; install libegl1 or libosmesa6 ({'; '.join(problems)})")
+
+
+def _forget_opengl(platform: str | None) -> None:
+    """Undo the import of a backend that failed: PyOpenGL binds itself to one platform when it is first imported."""
+    for name in list(sys.modules):
+        if name.split(".")[0] == "OpenGL" or name.startswith(("mujoco.egl", "mujoco.osmesa")):
+            del sys.modules[name]
+    if platform is None:
+        os.environ.pop("PYOPENGL_PLATFORM", None)
+    else:
+        os.environ["PYOPENGL_PLATFORM"] = platform
 
 
 class Renderer:
@@ -57,11 +73,12 @@ class Renderer:
         self._scene = mujoco.MjvScene(world.model, maxgeom=max(1000, 2 * world.model.ngeom))
         self._context = mujoco.MjrContext(world.model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
         self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
+        # Freed at the latest when Python ends, while OpenGL is still there.
+        self._free = weakref.finalize(self, _free, self._context, self._gl)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)
         self._option = mujoco.MjvOption()
         self._rect = mujoco.MjrRect(0, 0, self.width, self.height)
-        self._cached_key: tuple[str, int, int] | None = None
-        self._cached: tuple[NDArray[np.uint8], NDArray[np.float32]]
+        self._cache: dict[str, tuple[object, Any]] = {}
         self._number_instances()
 
     def _number_instances(self) -> None:
@@ -85,7 +102,7 @@ class Renderer:
             raise ValueError(f"no camera {camera!r}; there are {names}")
         return found
 
-    def _update(self, camera: str | mujoco.MjvCamera) -> None:
+    def _update(self, camera: str | mujoco.MjvCamera, segment: bool) -> None:
         model = self._world.model
         seen_by = self._resolve(camera) if isinstance(camera, str) else camera
         self._option.geomgroup[parts.GROUP_NEAR_WALL] = isinstance(camera, str) and camera != OVERVIEW
@@ -98,16 +115,31 @@ class Renderer:
         )
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._world.options.shadows
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
+        for flag in (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR):
+            self._scene.flags[flag] = segment
 
-    def rgb_and_depth(self, camera: str = "head_camera") -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Colour (H, W, 3) uint8 and depth along the optical axis (H, W) float32 [m], NaN where nothing is hit."""
+    def rgb(self, camera: str) -> NDArray[np.uint8]:
+        """Colour image (H, W, 3) uint8."""
+        return self._once("rgb", camera, self._colour_pass)
+
+    def depth(self, camera: str) -> NDArray[np.float32]:
+        """Depth along the optical axis (H, W) float32 [m], NaN where nothing is hit."""
+        return self._once("segments", camera, self._segment_pass)[1]
+
+    def instances(self, camera: str) -> tuple[NDArray[np.int32], dict[int, SegmentLabel]]:
+        """Instance values (H, W) int32 and what the values that occur stand for; 0 is the robot and the room."""
+        values = self._once("segments", camera, self._segment_pass)[0]
+        present = np.flatnonzero(np.bincount(values.ravel(), minlength=1))
+        return values, {int(v): self._view(int(v)) for v in present if v}
+
+    def _once(self, kind: str, camera: str, render: Callable[[str], Any]) -> Any:
+        """Render only if anything has moved: who asks twice at the same moment pays once."""
         model, data = self._world.model, self._world.data
-        # Depth and colour come from one pass: who asks for one after the other at the same moment pays once.
-        key = (camera, hash(data.qpos.tobytes()), hash(model.geom_group.tobytes()))
-        if key != self._cached_key:
-            self._cached = self._colour_pass(camera)
-            self._cached_key = key
-        return self._cached
+        moving = (data.qpos, data.cam_xpos, data.cam_xmat, model.geom_group)
+        key = (camera, *(hash(values.tobytes()) for values in moving))
+        if kind not in self._cache or self._cache[kind][0] != key:
+            self._cache[kind] = (key, render(camera))
+        return self._cache[kind][1]
 
     def picture(
         self, target: tuple[float, float, float], distance: float, azimuth: float, elevation: float
@@ -119,38 +151,33 @@ class Renderer:
         camera = mujoco.MjvCamera()
         camera.lookat[:] = target
         camera.distance, camera.azimuth, camera.elevation = distance, azimuth, elevation
-        return self._colour_pass(camera)[0]
+        return self._colour_pass(camera)
 
-    def _colour_pass(self, camera: str | mujoco.MjvCamera) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        self._update(camera)
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = 0
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 0
+    def _colour_pass(self, camera: str | mujoco.MjvCamera) -> NDArray[np.uint8]:
+        self._update(camera, segment=False)
         mujoco.mjr_render(self._rect, self._scene, self._context)
         rgb = np.empty((self.height, self.width, 3), np.uint8)
+        mujoco.mjr_readPixels(rgb, None, self._rect, self._context)
+        return np.ascontiguousarray(rgb[::-1])
+
+    def _segment_pass(self, camera: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Instance values and depth, which come from one pass."""
+        self._update(camera, segment=True)
+        mujoco.mjr_render(self._rect, self._scene, self._context)
+        pixels = np.empty((self.height, self.width, 3), np.uint8)
         raw = np.empty((self.height, self.width), np.float32)
-        mujoco.mjr_readPixels(rgb, raw, self._rect, self._context)
-        return np.ascontiguousarray(rgb[::-1]), np.ascontiguousarray(self._metres(raw[::-1]))
+        mujoco.mjr_readPixels(pixels, raw, self._rect, self._context)
+        codes = pixels[::-1].astype(np.int32) @ np.array([1, 256, 65536], dtype=np.int32)
+        values = self._value_of_code()[np.minimum(codes, self._scene.ngeom)]
+        return values, np.ascontiguousarray(self._metres(raw[::-1]))
 
     def _metres(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """Depth from the reversed depth buffer, which is 1 at the near and 0 at the far plane."""
         model = self._world.model
         near, far = model.vis.map.znear * model.stat.extent, model.vis.map.zfar * model.stat.extent
         depth = np.float32(near * far) / (np.float32(near) + raw * np.float32(far - near))
-        depth[raw <= 1e-7] = np.nan
+        depth[depth > DEPTH_RANGE] = np.nan  # the sky is drawn as a far cube and would have a depth
         return depth
-
-    def instances(self, camera: str = "head_camera") -> tuple[NDArray[np.int32], dict[int, SegmentLabel]]:
-        """Instance values (H, W) int32 and what the values that occur stand for; 0 is the robot and the room."""
-        self._update(camera)
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = 1
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
-        mujoco.mjr_render(self._rect, self._scene, self._context)
-        pixels = np.empty((self.height, self.width, 3), np.uint8)
-        mujoco.mjr_readPixels(pixels, None, self._rect, self._context)
-        codes = pixels[::-1].astype(np.int32) @ np.array([1, 256, 65536], dtype=np.int32)
-        values = self._value_of_code()[np.minimum(codes, self._scene.ngeom)]
-        present = np.flatnonzero(np.bincount(values.ravel(), minlength=1))
-        return values, {int(v): self._view(int(v)) for v in present if v}
 
     def _value_of_code(self) -> NDArray[np.int32]:
         """Pixel code (scene geom's segment id + 1) -> instance value."""
@@ -172,5 +199,10 @@ class Renderer:
 
     def close(self) -> None:
         """Free the OpenGL resources."""
-        self._context.free()
-        self._gl.free()
+        self._free()
+
+
+def _free(context: mujoco.MjrContext, gl: Any) -> None:
+    gl.make_current()
+    context.free()
+    gl.free()

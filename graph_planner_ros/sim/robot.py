@@ -38,8 +38,7 @@ class SimWorld(Protocol):
     model: Any
     data: Any
 
-    held: str | None
-    robot: object | None
+    robot: Any
 
     def step(self, n: int = 1) -> None:
         """Advance the physics by ``n`` steps."""
@@ -69,8 +68,7 @@ class MujocoRobot:
         self._handle_body: int | None = None
         self._read_model()
         self.reset()
-        if hasattr(world, "robot"):
-            world.robot = self
+        world.robot = self  # its disturbances act through it
 
     def _read_model(self) -> None:
         model = self.model
@@ -184,8 +182,11 @@ class MujocoRobot:
 
     def _drive(self, joint: str, velocity: float) -> None:
         self._velocity[joint] = velocity
-        for _, _, actuator, share in self._parts[joint]:
-            self.data.ctrl[actuator] = velocity * share
+        aim = self.commanded(joint) - self._offset[joint] + velocity * self.period
+        top = JOINTS[joint].speed
+        for _, act, actuator, share in self._parts[joint]:
+            # Parts that were stopped unevenly come back to their share.
+            self.data.ctrl[actuator] = min(max((aim * share - self.data.act[act]) / self.period, -top), top)
 
     def tick(self) -> None:
         """One control period: command, physics, and looking after what is held."""
@@ -287,14 +288,28 @@ class MujocoRobot:
                 return True
         return False
 
-    def base_collision(self) -> str | None:
-        """Name of the body that base or mast presses against; None if the way is free."""
+    def touched_by_held(self) -> list[str]:
+        """Names of the loose bodies that the held thing touches."""
         bodies = self.model.geom_bodyid
-        base = {self.model.geom("robot_base").id, self.model.geom("robot_mast").id}
-        for first, second in self._contacts():
-            if first in base or second in base:
-                return str(self.model.body(int(bodies[second if first in base else first])).name)
-        return None
+        names = set()
+        for pair in self._contacts():
+            roots = [self._root(int(bodies[geom])) for geom in pair]
+            for here, other in (roots, roots[::-1]):
+                if here == self._held and other not in self.body_ids and self._is_free(other):
+                    names.add(str(self.model.body(other).name))
+        return sorted(names)
+
+    def blocked_by(self) -> str:
+        """What the robot, or the thing in its hand, presses against, in words; for reasons of failures."""
+        model, mine = self.model, {self._held, *self._carried}
+        pairs = []
+        for geoms in self._contacts():
+            bodies = [int(model.geom_bodyid[geom]) for geom in geoms]
+            ours = [body in self.body_ids or self._root(body) in mine for body in bodies]
+            if ours[0] != ours[1]:
+                own, other = bodies if ours[0] else bodies[::-1]
+                pairs.append(f"{model.body(own).name} touches {model.body(other).name}")
+        return "; ".join(sorted(set(pairs))) or "nothing that it feels"
 
     # --- holding ------------------------------------------------------------------------------------------------
     def try_grasp(self) -> bool:
@@ -306,7 +321,7 @@ class MujocoRobot:
         # Of several (an item in a bowl) the one nearest to the grasp point is held.
         body = min(common, key=lambda b: float(np.linalg.norm(self.data.xipos[b] - self.gripper_position)))
         self._weld(GRASP_WELD, self._hand, body)
-        self._hold(body)
+        self._held = body
         self._slip_height = self.position("lift") + 0.04 if self.slip_next else None
         self.slip_next = False
         self._carried = self._lying_in(body)[:CARRY_WELDS]
@@ -320,13 +335,7 @@ class MujocoRobot:
             self.data.eq_active[self.model.equality(name).id] = 0
         if self._held is not None:
             self.move("gripper", JOINTS["gripper"].upper)
-        self._hold(None)
-        self._carried, self._slip_height = [], None
-
-    def _hold(self, body: int | None) -> None:
-        self._held = body
-        if hasattr(self.world, "held"):  # the world's truth follows the hand
-            self.world.held = self.held_body
+        self._held, self._carried, self._slip_height = None, [], None
 
     def _lying_in(self, receptacle: int) -> list[int]:
         """Bodies supported by the receptacle (by contact, also through each other) that lie above its floor."""

@@ -65,6 +65,8 @@ def add_room(spec: mujoco.MjSpec) -> None:
         ("wall_south", (0, -middle, height / 2), (ROOM_SIZE + 2 * thick, thick, height), parts.GROUP_NEAR_WALL),
     ):
         parts.add_box(world, name, center, size, "plaster", group=group)
+    ceiling = ((0, 0, height + thick / 2), (ROOM_SIZE, ROOM_SIZE, thick))
+    parts.add_box(world, "ceiling", *ceiling, "white", collide=False, group=parts.GROUP_NEAR_WALL)
     window = (0.0, half - 0.005, 1.75)
     parts.add_box(world, "window", window, (1.1, 0.02, 0.7), "sky", collide=False, group=parts.GROUP_ROOM)
     parts.add_box(world, "window_bar", window, (0.04, 0.04, 0.7), "white", collide=False, group=parts.GROUP_ROOM)
@@ -72,7 +74,7 @@ def add_room(spec: mujoco.MjSpec) -> None:
         parts.add_box(
             world, name, (0, half - 0.01, z), (1.2, 0.05, 0.04), "white", collide=False, group=parts.GROUP_ROOM
         )
-    light = world.add_light(name="ceiling", pos=(0.5, -0.8, 3.6), dir=(-0.15, 0.25, -1), castshadow=True)
+    light = world.add_light(name="daylight", pos=(0.5, -0.8, 3.6), dir=(-0.15, 0.25, -1), castshadow=True)
     light.type = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
     light.diffuse, light.specular = (0.55, 0.53, 0.50), (0.1, 0.1, 0.1)
     world.add_camera(name="overview", pos=(3.6, -4.4, 4.3), xyaxes=(0.774, 0.633, 0, -0.36, 0.44, 0.82), fovy=42)

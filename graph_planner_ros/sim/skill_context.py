@@ -49,11 +49,12 @@ class SkillContext:
     """One skill's run: access to the robot and the belief it was called with."""
 
     def __init__(self, world: Any, robot: MujocoRobot, fixtures: FixtureMap, mover: Mover,
-                 believed: Sequence[SceneNode], on_middle: Callable[[], None]) -> None:  # fmt: skip
+                 believed: Sequence[SceneNode], skill: str, on_middle: Callable[[], None]) -> None:  # fmt: skip
         self.world, self.robot, self.fixtures, self.mover = world, robot, fixtures, mover
         self.believed = list(believed)
-        self.phase, self.progress = "starting", 0.0
+        self.skill, self.phase, self.progress = skill, "starting", 0.0
         self.held: Held | None = None
+        self.put_at: Box | None = None
         self.span = (0.0, 1.0)
         self._on_middle: Callable[[], None] | None = on_middle
 
@@ -111,7 +112,9 @@ class SkillContext:
         """Drive to the first of these base poses that a way leads to."""
         navigation = self.fixtures.navigation()
         here = self.robot.pose
-        for stand in list(stands)[:tries]:
+        places = np.array([(stand.x, stand.y) for stand in stands]).reshape(-1, 2)
+        connected = [stand for stand, ok in zip(stands, navigation.is_connected(places), strict=True) if ok]
+        for stand in connected[:tries]:
             if navigation.path(here, (stand.x, stand.y)) is not None:
                 yield from self.mover.drive_to(stand, gaze)
                 return

@@ -33,7 +33,10 @@ class RobotBody(Protocol):
     """What the world needs of the robot; `graph_planner_ros.sim.robot.MujocoRobot` is one."""
 
     slip_next: bool
-    held_body: str | None
+
+    @property
+    def held_body(self) -> str | None:
+        """Name of the body in the gripper."""
 
     @property
     def pose(self) -> tuple[float, float, float]:
@@ -89,7 +92,7 @@ class KitchenWorld:
         self.disturbances = DisturbanceSchedule(())
         self._renderer: Renderer | None = None
         self.step(round(0.5 / self.model.opt.timestep))
-        self.data.time = 0.0
+        # The clock goes on from there: nothing that the world ever publishes has a zero stamp.
         self.appliances.reset()
 
     # --- building ---------------------------------------------------------------------------------------------
@@ -133,10 +136,8 @@ class KitchenWorld:
             if owner:
                 self.owner_of_geom[geom] = owner
         self.obstacles = [_footprint(placement) for placement in self.layout.placements]
-        self._door_friction = {
-            name: float(model.dof_frictionloss[self._door_adr(name)[1]])
-            for name, info in self.fixtures.items()
-            if info.door
+        self._door_range = {
+            name: tuple(model.joint(info.door.joint).range) for name, info in self.fixtures.items() if info.door
         }
         self._geom_ids = {model.geom(i).name: i for i in range(model.ngeom) if model.geom(i).name}
         self.refresh_looks()
@@ -149,7 +150,7 @@ class KitchenWorld:
     # --- time -------------------------------------------------------------------------------------------------
     @property
     def time(self) -> float:
-        """Simulated time [s] since the start."""
+        """Simulated time [s]; a fresh world has already settled for half a second."""
         return float(self.data.time)
 
     def step(self, n: int = 1) -> None:
@@ -238,10 +239,14 @@ class KitchenWorld:
         """Ids of the fixtures that are shut."""
         return {name for name in self.fixtures if self.is_closed(name)}
 
-    def set_door_friction(self, fixture: str, friction: float | None) -> None:
-        """Dry friction of a door [Nm or N]; None is the normal one."""
-        dof = self._door_adr(fixture)[1]
-        self.model.dof_frictionloss[dof] = self._door_friction[fixture] if friction is None else friction
+    def jam_door(self, fixture: str, jammed: bool) -> None:
+        """Hold a door where it stands (a hard limit on its joint), or let it move again."""
+        self._door_adr(fixture)
+        door = self.fixtures[fixture].door
+        assert door is not None
+        joint = self.model.joint(door.joint).id
+        here = self.door_position(fixture)
+        self.model.jnt_range[joint] = (here - 1e-3, here + 1e-3) if jammed else self._door_range[fixture]
 
     def switch(self, fixture: str, on: bool) -> None:
         """Switch a fixture on or off; ValueError if it has no switch."""
@@ -289,11 +294,11 @@ class KitchenWorld:
 
     def render_rgb(self, camera: str = "head_camera") -> np.ndarray:
         """Colour image, (H, W, 3) uint8."""
-        return self.renderer.rgb_and_depth(camera)[0]
+        return self.renderer.rgb(camera)
 
     def render_depth(self, camera: str = "head_camera") -> np.ndarray:
         """Depth along the optical axis, (H, W) float32 [m]; NaN where nothing is hit."""
-        return self.renderer.rgb_and_depth(camera)[1]
+        return self.renderer.depth(camera)
 
     def render_instances(self, camera: str = "head_camera") -> tuple[np.ndarray, dict[int, SegmentLabel]]:
         """Instance image (H, W) int32, 0 for the robot and the room, and what each of its values stands for."""

@@ -50,9 +50,9 @@ def check_postconditions(
 ) -> SkillResult | None:
     """Return what the camera says against the effects of an action that reported success, or None.
 
-    Only visible evidence that is newer than ``since`` counts: what nobody has looked at is unknown, which is no failure.
-    A state alone cannot tell "seen to be false" from "not seen yet", so without a graph nothing is held against the
-    action.
+    Only visible evidence that is newer than ``since`` counts: what nobody has looked at is unknown, which is no
+    failure. A state alone cannot tell "seen to be false" from "not seen yet", so without a graph nothing is held
+    against the action.
 
     Args:
         state: believed state; not used without ``graph``, and kept so that all checks are called alike.

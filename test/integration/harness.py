@@ -288,9 +288,7 @@ class Sent:
         )
         wait_until(self._goal.done, "the goal is answered")
         self.handle = self._goal.result()
-        self._result = (
-            system.on_thread(client, self.handle.get_result_async) if self.handle.accepted else None
-        )
+        self._result = system.on_thread(client, self.handle.get_result_async) if self.handle.accepted else None
 
     def result(self, timeout: float = WAIT) -> Any:
         """Wait for the outcome."""

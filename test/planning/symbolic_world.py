@@ -53,7 +53,9 @@ class World:
     # ---- truth
 
     def items_in(self, place: str) -> list[str]:
-        return sorted(atom.arguments[0] for atom in self.truth.atoms if atom.predicate == "in" and atom.arguments[1] == place)
+        return sorted(
+            atom.arguments[0] for atom in self.truth.atoms if atom.predicate == "in" and atom.arguments[1] == place
+        )
 
     def place(self, thing: str) -> str | None:
         return next((a.arguments[1] for a in self.truth.atoms if a.predicate == "in" and a.arguments[0] == thing), None)
@@ -147,10 +149,10 @@ class World:
 
     def _miss(self, here: str) -> None:
         for relation in list(self.graph.relations):
-            if relation.predicate in ("in", "on") and relation.object == here:
-                if self.place(relation.subject) != here:
-                    self.graph.nodes[relation.subject].presence = Presence.ABSENT
-                    self._unplace(relation.subject)
+            here_too = relation.predicate in ("in", "on") and relation.object == here
+            if here_too and self.place(relation.subject) != here:
+                self.graph.nodes[relation.subject].presence = Presence.ABSENT
+                self._unplace(relation.subject)
 
     def _unplace(self, thing: str) -> None:
         self.graph.relations = [
@@ -161,7 +163,9 @@ class World:
             self.graph.relations = [r for r in self.graph.relations if r not in held]
 
     def _label(self, thing: str) -> str:
-        return next(a.arguments[1] for a in self.truth.atoms if a.predicate == "instance_of" and a.arguments[0] == thing)
+        return next(
+            a.arguments[1] for a in self.truth.atoms if a.predicate == "instance_of" and a.arguments[0] == thing
+        )
 
     def state(self) -> SymbolicState:
         return symbolic_state(self.graph, self.domain)
@@ -172,7 +176,7 @@ def kitchen(domain: Domain, seed: int, items: list[str], extra: int = 5, fixture
     rng = random.Random(seed)
     classes = [e.name for e in domain.classes.values() if domain.is_a(e.type_name, "item")][:14]
     labels = list(items) + [rng.choice(classes) for _ in range(extra)]
-    objects: dict[str, str] = {label: "class" for label in domain.classes}
+    objects: dict[str, str] = dict.fromkeys(domain.classes, "class")
     atoms = {Atom("hand_empty"), Atom("at", ("start",))}
     objects["start"] = "place"
     graph = SceneGraph(stamp=100.0, domain=domain.name)

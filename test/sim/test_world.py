@@ -14,7 +14,9 @@ from graph_planner_ros.sim.placement import REACH, SPACING
 from graph_planner_ros.sim.truth import container_of, contains
 from graph_planner_ros.sim.world import KitchenWorld
 
-each_kitchen = pytest.mark.parametrize(("layout", "seed"), [(name, seed) for name in sorted(LAYOUTS) for seed in (0, 1)])
+each_kitchen = pytest.mark.parametrize(
+    ("layout", "seed"), [(name, seed) for name in sorted(LAYOUTS) for seed in (0, 1)]
+)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ PDDL that both engines take (domain and problem are given as text, names already
   either a number or a function of the action's arguments.
 - problem: ``(:objects ...)`` with types, ``(:init ...)`` of positive atoms and ``(= (function args) number)``
   (any non-negative decimals), ``(:metric minimize (total-cost))``. Every function term that an applicable
-  action can need must have a value: an action whose cost has none is never used.
+  action can need must have a value.
 - goal: ``and``, ``or``, ``not``, ``exists``, ``forall`` over predicates and ``=``, e.g.
   ``(exists (?v1 - item) (and (instance_of ?v1 mug) (in ?v1 table_1) (not (= ?v1 mug_2))))``.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Union
+from typing import TypeAlias, Union
 
 REACH_ACTION = "reach-the-goal"
 _REACHED = "goal-is-reached"
@@ -22,7 +22,7 @@ REQUIREMENTS = (
     ":existential-preconditions :universal-preconditions :action-costs"
 )
 
-Expression = Union[str, list["Expression"]]
+Expression: TypeAlias = Union[str, list["Expression"]]  # noqa: UP007 (a name in quotes cannot stand beside |)
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _BRACKET = re.compile(r"[()]")

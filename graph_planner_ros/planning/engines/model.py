@@ -48,6 +48,7 @@ class DomainModel:
     operators: dict[str, Operator]
     ancestors: dict[str, frozenset[str]]
     constants: dict[str, str]
+    predicates: frozenset[str]
     statics: frozenset[str]
     has_costs: bool
 
@@ -106,14 +107,15 @@ def read_domain(text: str) -> DomainModel:
             operator = _operator(section)
             operators[operator.name] = operator
     changed = {row[0] for operator in operators.values() for row in (*operator.added, *operator.deleted)}
-    predicates = {row[0] for row in _last(sections, ":predicates") if isinstance(row, list)}
+    predicates = frozenset(str(row[0]) for row in _last(sections, ":predicates") if isinstance(row, list))
     return DomainModel(
         text,
         {section[0]: section for section in sections if isinstance(section[0], str)},
         operators,
         ancestors,
         typed_names(_last(sections, ":constants")),
-        frozenset(name for name in predicates if isinstance(name, str) and name not in changed),
+        predicates,
+        predicates - changed,
         "total-cost" in text.lower(),
     )
 
@@ -146,6 +148,13 @@ def read_problem(text: str, domain: DomainModel) -> ProblemModel:
             model.sections[head] = section
     if not model.goal:
         raise PddlTextError("the problem has no (:goal ...)")
+    for row in model.atoms:
+        if row[0] not in domain.predicates:
+            raise PddlTextError(f"the domain has no predicate {row[0]!r}, which (:init ...) uses")
+    named = {name for rows in (model.atoms, model.values) for row in rows for name in row[1:]}
+    unknown = sorted(named - model.objects.keys())
+    if unknown:
+        raise PddlTextError(f"(:init ...) names things that are not among the (:objects ...): {', '.join(unknown)}")
     return model
 
 
@@ -203,7 +212,7 @@ def _last(sections: list[list[Expression]], head: str) -> list[Expression]:
 
 
 def _operator(section: list[Expression]) -> Operator:
-    parts = dict(zip(section[2::2], section[3::2], strict=False)) if len(section) > 2 else {}  # type: ignore[arg-type]
+    parts = dict(zip(section[2::2], section[3::2], strict=False)) if len(section) > 2 else {}
     parameters = parts.get(":parameters", [])
     conditions = conjunction(parts.get(":precondition", []))
     added: list[Row] = []

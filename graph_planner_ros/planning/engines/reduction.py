@@ -48,24 +48,39 @@ def reduce_task(domain: DomainModel, problem: ProblemModel, parts: RelevantParts
 
 
 def expand_plan(plan: list[Row], domain: DomainModel, problem: ProblemModel, movement: Movement | None) -> list[Row]:
-    """Return the plan with its moves as steps of their own."""
+    """Return a plan of the small task as one of the whole task, with its moves as steps of their own."""
+    return with_moves(without_moves(plan), domain, problem, movement)
+
+
+def without_moves(plan: list[Row]) -> list[Row]:
+    """Return a plan of the small task with the names of the whole task's actions, moves left out."""
+    return [(row[0][len(_VARIANT) :], *row[2:]) if row[0].startswith(_VARIANT) else row for row in plan]
+
+
+def with_moves(steps: list[Row], domain: DomainModel, problem: ProblemModel, movement: Movement | None) -> list[Row]:
+    """Return the steps with a move before each that has to be done at another place."""
     if movement is None:
-        return plan
-    place = next(row[1] for row in problem.atoms if row[0] == movement.predicate)
+        return steps
+    (place,) = places(problem, movement)
     expanded: list[Row] = []
-    for row in plan:
-        if not row[0].startswith(_VARIANT):
-            expanded.append(row)
-            continue
-        operator = domain.operators[row[0][len(_VARIANT) :]]
-        binding = dict(zip(operator.parameters, row[2:], strict=True))
-        target = substitute(_place_of(operator, movement.predicate), binding)[1]
-        if target != place:
-            ends = {movement.start: place, movement.end: target}
-            expanded.append((movement.operator.name, *(ends[name] for name in movement.operator.parameters)))
-            place = target
-        expanded.append((operator.name, *row[2:]))
+    for row in steps:
+        operator = domain.operators[row[0]]
+        if any(condition.atom[0] == movement.predicate for condition in operator.conditions):
+            binding = dict(zip(operator.parameters, row[1:], strict=True))
+            target = substitute(_place_of(operator, movement.predicate), binding)[1]
+            if target != place:
+                ends = {movement.start: place, movement.end: target}
+                expanded.append((movement.operator.name, *(ends[name] for name in movement.operator.parameters)))
+                place = target
+        expanded.append(row)
     return expanded
+
+
+def places(problem: ProblemModel, movement: Movement | None) -> set[str]:
+    """Return where the robot is now, as far as moves are merged."""
+    if movement is None:
+        return set()
+    return {row[1] for row in problem.atoms if row[0] == movement.predicate}
 
 
 def _place_of(operator: Operator, predicate: str) -> Row:
@@ -174,9 +189,7 @@ def _problem_text(domain: DomainModel, problem: ProblemModel, parts: RelevantPar
     return "\n".join(lines)
 
 
-def _staying(
-    domain: DomainModel, problem: ProblemModel, kept: frozenset[str], movement: Movement
-) -> dict[Row, float]:
+def _staying(domain: DomainModel, problem: ProblemModel, kept: frozenset[str], movement: Movement) -> dict[Row, float]:
     """Return the price of a way from a place to itself: nothing."""
     of_end = movement.operator.parameters[movement.end]
     places = [name for name in kept if of_end in domain.ancestors.get(problem.objects.get(name, "object"), ())]

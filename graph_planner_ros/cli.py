@@ -1,0 +1,273 @@
+"""The command ``graph-planner``.
+
+Exit codes: 0 the goal holds; 1 the task failed; 2 wrong usage, or the instruction was not understood; 3 a node is
+missing or was lost; 130 cancelled.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from graph_planner_ros import __version__
+
+app = typer.Typer(
+    help="Instructions for a mobile manipulator, planned and carried out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+evaluate_app = typer.Typer(help="Measure the whole system.", no_args_is_help=True)
+benchmark_app = typer.Typer(help="Measure the planner alone.", no_args_is_help=True)
+bag_app = typer.Typer(help="Look at bags and mend them.", no_args_is_help=True)
+app.add_typer(evaluate_app, name="evaluate")
+app.add_typer(benchmark_app, name="benchmark")
+app.add_typer(bag_app, name="bag")
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
+RunsFolder = Annotated[Path, typer.Option(help="Folder in which a folder for this run is made.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file as JSON.")]
+Instruction = Annotated[str, typer.Argument(help="What the robot is to do, in plain English.")]
+
+
+class StopSignal:
+    """Turns SIGINT, SIGTERM and SIGHUP into a flag; the program decides when to end."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: self.event.set())
+
+    def __call__(self) -> bool:
+        """Return whether a signal came."""
+        return self.event.is_set()
+
+
+def fail(text: str, code: int) -> typer.Exit:
+    """Print an error and return the exit to raise."""
+    errors.print(f"[red]error[/red] {escape(text)}")
+    return typer.Exit(code)
+
+
+def write_json(path: Path | None, content: dict[str, Any]) -> None:
+    """Write a JSON file, if one is wanted."""
+    if path is not None:
+        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    console.print(__version__)
+
+
+@app.command()
+def domains() -> None:
+    """List the planning domains and the kitchens of the simulator."""
+    from graph_planner_ros.domain.domain import load_domain
+    from graph_planner_ros.domain.paths import find_config
+    from graph_planner_ros.sim.layouts import describe_layouts
+    from graph_planner_ros.terminal import table
+
+    folders = sorted(path.parent for path in find_config("domains").glob("*/domain.yaml"))
+    rows = []
+    for folder in folders:
+        domain = load_domain(str(folder))
+        rows.append((domain.name, ", ".join(domain.actions), str(len(domain.classes))))
+    console.print(table("domains", ("name", "actions", "classes"), rows))
+    console.print(table("kitchens", ("layout", "description"), list(describe_layouts().items())))
+
+
+@app.command()
+def up(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="name:=value, as for ros2 launch; --list shows the names.", show_default=False),
+    ] = None,
+    list_arguments: Annotated[bool, typer.Option("--list", help="List the arguments and end.")] = False,
+    runs: RunsFolder = Path("runs"),
+) -> None:
+    """Start the system and keep it running until Ctrl-C, for machines without ros2 launch."""
+    from graph_planner_ros import bringup
+    from graph_planner_ros.running import run_until_stopped
+    from graph_planner_ros.terminal import table
+
+    if list_arguments:
+        rows = [(a.name, a.default, ", ".join(a.choices), a.description) for a in bringup.ARGUMENTS]
+        console.print(table("arguments", ("name", "default", "choices", "meaning"), rows))
+        return
+    try:
+        values = bringup.parse_arguments(arguments or [])
+    except ValueError as error:
+        raise fail(str(error), 2) from None
+    raise typer.Exit(run_until_stopped(console, values, runs, StopSignal()))
+
+
+@app.command()
+def send(
+    instruction: Instruction,
+    namespace: Namespace = "",
+    timeout: Annotated[float, typer.Option(help="Seconds after which the task is cancelled.")] = 3600.0,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the system.")] = 15.0,
+    json_file: JsonFile = None,
+) -> None:
+    """Send an instruction to the running system and show the plan, progress and the outcome. Ctrl-C cancels."""
+    from graph_planner_ros.nodes.client import TaskClient
+    from graph_planner_ros.running import report_as_json
+    from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome
+
+    stop = StopSignal()
+    with TaskClient(namespace, TaskPrinter(console).show) as client:
+        missing = client.wait_ready(wait, stop)
+        if stop():
+            raise typer.Exit(130)
+        if missing:
+            raise fail(f"{missing}. Is the system up (graph-planner up)?", 3)
+        report = client.execute(instruction, timeout, stop)
+    print_outcome(console, report)
+    write_json(json_file, report_as_json(report))
+    raise typer.Exit(exit_code(report))
+
+
+@app.command()
+def plan(
+    instruction: Instruction,
+    namespace: Namespace = "",
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the system.")] = 15.0,
+) -> None:
+    """Show the plan for an instruction from the present belief, without acting."""
+    from graph_planner_ros.running import call_plan_task
+    from graph_planner_ros.terminal import print_planned
+
+    answer = call_plan_task(instruction, namespace, wait, StopSignal())
+    if isinstance(answer, str):
+        raise fail(answer, 3)
+    raise typer.Exit(print_planned(console, answer))
+
+
+@app.command()
+def disturb(
+    kind: Annotated[str, typer.Argument(help="move, drop, stick_door, swap_instance or slip.")],
+    target: Annotated[str, typer.Argument(help="Class or true name; empty: chosen by the simulator.")] = "",
+    namespace: Namespace = "",
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the simulator.")] = 15.0,
+) -> None:
+    """Do something to the simulated world behind the robot's back."""
+    from graph_planner_ros.running import call_disturb
+
+    answer = call_disturb(kind, target, namespace, wait, StopSignal())
+    if isinstance(answer, str):
+        raise fail(answer, 3)
+    if not answer.success:
+        raise fail(answer.reason, 1)
+    console.print(escape(answer.reason or "done"))
+
+
+@app.command()
+def demo(
+    instruction: Annotated[str | None, typer.Option(help="What the robot is to do.", show_default=False)] = None,
+    layout: Annotated[str, typer.Option(help="Kitchen; empty: the first.")] = "",
+    seed: Annotated[int, typer.Option(help="Seed of the kitchen.", min=0)] = 0,
+    speed: Annotated[float, typer.Option(help="Simulated seconds per second; 0: as fast as possible.", min=0)] = 0.0,
+    engine: Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")] = "auto",
+    timeout: Annotated[float, typer.Option(help="Seconds after which the task is cancelled.")] = 1200.0,
+    runs: RunsFolder = Path("runs"),
+    json_file: JsonFile = None,
+) -> None:
+    """Start everything in the simulated kitchen, carry out one instruction, and end everything."""
+    from graph_planner_ros import bringup
+    from graph_planner_ros.running import run_demo
+
+    arguments = {"layout": layout, "seed": str(seed), "real_time_factor": str(speed), "engine": engine}
+    text = instruction or bringup.DEMO_INSTRUCTION
+    result, code = run_demo(console, text, arguments, timeout, runs, StopSignal())
+    write_json(json_file, result)
+    raise typer.Exit(code)
+
+
+@evaluate_app.command("kitchen")
+def evaluate_kitchen_command(
+    seeds: Annotated[int, typer.Option(help="Kitchens for each instruction.", min=1)] = 3,
+    tasks: Annotated[str | None, typer.Option(help="Only these tasks, separated by commas.")] = None,
+    file: Annotated[Path | None, typer.Option(help="YAML file of tasks instead of the package's own.")] = None,
+    jobs: Annotated[int, typer.Option(help="Episodes at a time.", min=1)] = 1,
+    speed: Annotated[float, typer.Option(help="Simulated seconds per second; 0: as fast as possible.", min=0)] = 0.0,
+    engine: Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")] = "auto",
+    timeout: Annotated[float, typer.Option(help="Seconds of wall time for one episode.")] = 600.0,
+    record: Annotated[bool, typer.Option(help="Record a bag of each episode.")] = True,
+    runs: RunsFolder = Path("runs"),
+    json_file: JsonFile = None,
+) -> None:
+    """Carry out every instruction of the evaluation in several kitchens, judged by the simulator's ground truth."""
+    from graph_planner_ros.evaluation import EvaluationSettings, evaluate_kitchen
+
+    settings = EvaluationSettings(
+        seeds=seeds, tasks=tuple(tasks.split(",")) if tasks else (), file=file, jobs=jobs, speed=speed, engine=engine,
+        timeout=timeout, record=record, runs=runs, json_file=json_file,
+    )  # fmt: skip
+    try:
+        raise typer.Exit(evaluate_kitchen(console, settings, StopSignal()))
+    except ValueError as error:
+        raise fail(str(error), 2) from None
+
+
+@benchmark_app.command("planner")
+def benchmark_planner_command(
+    json_file: JsonFile = None,
+    seed: Annotated[int, typer.Option(help="Seed of the generated kitchens.", min=0)] = 0,
+) -> None:
+    """Compare the planning engines on generated kitchens of growing size."""
+    from graph_planner_ros.running import run_planner_benchmark
+
+    raise typer.Exit(run_planner_benchmark(console, seed, json_file))
+
+
+@bag_app.command("info")
+def bag_info(bag: Annotated[Path, typer.Argument(help="Folder of the bag.")]) -> None:
+    """Say what is in a bag."""
+    from graph_planner_ros.analysis.bag_repair import summarize_bag
+    from graph_planner_ros.terminal import table
+
+    try:
+        summary = summarize_bag(bag)
+    except (OSError, ValueError) as error:
+        raise fail(str(error), 1) from None
+    console.print(f"{bag}: {summary.messages} messages in {summary.duration:.1f} s, {len(summary.files)} file(s)")
+    rows = [(name, kind, str(count)) for name, (kind, count) in sorted(summary.topics.items())]
+    console.print(table("topics", ("topic", "type", "messages"), rows))
+
+
+@bag_app.command("repair")
+def bag_repair_command(bag: Annotated[Path, typer.Argument(help="Folder of the bag.")]) -> None:
+    """Make a bag readable whose recorder was killed; a bag in order is left alone."""
+    from graph_planner_ros.analysis.bag_repair import repair_bag
+
+    try:
+        report = repair_bag(bag)
+    except (OSError, ValueError) as error:
+        raise fail(str(error), 1) from None
+    console.print(f"{bag}: {report.reason}; {report.messages} messages")
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        app(prog_name="graph-planner", standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

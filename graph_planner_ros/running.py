@@ -1,0 +1,168 @@
+"""What the commands do that start a system or talk to one. The command line itself is in `cli`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from graph_planner_ros import bringup
+from graph_planner_ros.benchmarks.kitchen import Judge
+from graph_planner_ros.domain.domain import load_domain
+from graph_planner_ros.nodes.client import TaskClient, TaskReport
+from graph_planner_ros.srv import Disturb, PlanTask
+from graph_planner_ros.supervisor import LogFollower, ProcessEvent, Supervisor
+from graph_planner_ros.system import System, new_run_directory, reserve_domain
+from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome
+
+Stop = Callable[[], bool]
+
+
+def report_as_json(report: TaskReport) -> dict[str, Any]:
+    """Return a report's figures and the plans as they followed one another."""
+    return {
+        "success": report.succeeded,
+        "status": report.status.name.lower(),
+        "reason": report.reason,
+        "instruction": report.instruction,
+        "steps": report.steps,
+        "replans": report.replans,
+        "planning_time": report.planning_time,
+        "duration": report.duration,
+        "not_understood": list(report.not_understood),
+        "suggestions": list(report.suggestions),
+        "history": [{"subtask": text, "success": success} for text, success in report.history],
+        "failures": list(report.failures),
+        "plans": [
+            {
+                "revision": plan.revision,
+                "reason": plan.reason,
+                "engine": plan.engine,
+                "planning_time": plan.planning_time,
+                "cost": plan.cost,
+                "next": plan.next,
+                "subtasks": [subtask.text for subtask in plan.subtasks],
+            }
+            for plan in report.plans
+        ],
+    }
+
+
+def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path, stop: Stop) -> int:
+    """Run the system in the foreground with its output on the terminal; 3 if a node could not be kept alive."""
+    directory = new_run_directory(runs, "up")
+    values = {**arguments, "bag": str(directory / arguments["bag"])}
+
+    def tell(event: ProcessEvent) -> None:
+        console.print(f"[bold]{event.name}[/bold] {event.kind.replace('_', ' ')}: {escape(event.text)}")
+
+    supervisor = Supervisor(bringup.processes(values, directory), directory / "logs", tell)
+    follower = LogFollower(supervisor.logs())
+    console.print(f"run directory {directory}")
+    with supervisor:
+        while not stop() and not supervisor.failure():
+            _print_lines(console, follower)
+            time.sleep(0.1)
+        failure = supervisor.failure()
+    _print_lines(console, follower)
+    follower.close()
+    if failure:
+        console.print(f"[red]error[/red] {escape(failure)}")
+        return 3
+    return 0
+
+
+def _print_lines(console: Console, follower: LogFollower) -> None:
+    for name, line in follower.new_lines():
+        console.print(f"[dim]{name:>13}[/dim] {escape(line)}", soft_wrap=True)
+
+
+def call_plan_task(instruction: str, namespace: str, wait: float, stop: Stop) -> Any:
+    """Return the answer of the service plan_task, or a sentence why there is none."""
+    return _call(PlanTask, "plan_task", PlanTask.Request(instruction=instruction), namespace, wait, stop)
+
+
+def call_disturb(kind: str, target: str, namespace: str, wait: float, stop: Stop) -> Any:
+    """Return the answer of the service disturb, or a sentence why there is none."""
+    return _call(Disturb, "disturb", Disturb.Request(kind=kind, target=target), namespace, wait, stop)
+
+
+def _call(service: Any, name: str, request: Any, namespace: str, wait: float, stop: Stop) -> Any:
+    with TaskClient(namespace) as client:
+        caller = client.node.create_client(service, name)
+        if not client.spin_until(caller.service_is_ready, wait, stop):
+            return f"nobody offers the service {caller.srv_name}. Is the system up (graph-planner up)?"
+        future = caller.call_async(request)
+        if not client.spin_until(future.done, 120.0, stop):
+            return f"the service {caller.srv_name} did not answer"
+        return future.result()
+
+
+def run_demo(
+    console: Console, instruction: str, arguments: Mapping[str, str], timeout: float, runs: Path, stop: Stop
+) -> tuple[dict[str, Any], int]:
+    """Start everything, carry out one instruction, end everything; return the result for JSON and the exit code.
+
+    The code is 0 only if the simulator's ground truth agrees that the goal holds.
+    """
+    start = time.monotonic()
+    directory = new_run_directory(runs, instruction)
+    console.print(f"[bold]instruction[/bold] {escape(instruction)}")
+    with reserve_domain() as domain_id:
+        system = System(arguments, directory, domain_id, _teller(console), TaskPrinter(console).show)
+        with system:
+            missing = system.wait_ready()
+            ready = time.monotonic()
+            if missing:
+                report, verdict = None, (False, missing)
+            else:
+                console.print(f"system ready after {ready - start:.1f} s (ROS domain {domain_id})")
+                report, verdict = _carry_out(system, instruction, timeout, stop)
+            ended = time.monotonic()
+    over = time.monotonic()
+    bags = system.bags()
+    content = report_as_json(report) if report is not None else {"status": "node_lost", "reason": missing}
+    content |= {
+        "success": verdict[0] and report is not None and report.succeeded,
+        "ground_truth": {"goal_holds": verdict[0], "verdict": verdict[1]},
+        "layout": system.arguments["layout"],
+        "seed": int(system.arguments["seed"]),
+        "wall_time": {"start": ready - start, "task": ended - ready, "stop": over - ended, "total": over - start},
+        "restarts": {name: system.supervisor.restarts(name) for name in system.supervisor.logs()},
+        "run_directory": str(directory),
+        "bag": str(bags[0]) if bags else "",
+        "bags": [str(bag) for bag in bags],
+    }
+    if report is None:
+        console.print(f"[red]error[/red] {escape(missing)}; see {directory / 'logs'}")
+        return content, 3
+    print_outcome(console, report)
+    console.print(f"ground truth: {escape(verdict[1])}")
+    for bag in bags:
+        console.print(f"[bold]bag[/bold] {bag}", soft_wrap=True)
+    code = exit_code(report)
+    return content, 1 if code == 0 and not verdict[0] else code
+
+
+def _carry_out(system: System, instruction: str, timeout: float, stop: Stop) -> tuple[TaskReport, tuple[bool, str]]:
+    try:
+        judge = Judge.for_instruction(load_domain(system.arguments["domain"]), instruction)
+    except ValueError as error:
+        return system.execute(instruction, timeout, stop), (False, str(error))
+    system.on_truth = judge.see
+    report = system.execute(instruction, timeout, stop)
+    return report, judge.verdict(system.newest_truth())
+
+
+def _teller(console: Console) -> Callable[[ProcessEvent], None]:
+    """Return a listener that prints what goes wrong with the processes and leaves out the rest."""
+
+    def tell(event: ProcessEvent) -> None:
+        if event.kind in ("ended", "restarting", "given_up"):
+            console.print(f"[yellow]{event.name}[/yellow] {event.kind.replace('_', ' ')}: {escape(event.text)}")
+
+    return tell

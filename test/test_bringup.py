@@ -1,0 +1,226 @@
+"""The description of the system, and the processes that are made of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from graph_planner_ros import bringup, process_guard
+from graph_planner_ros.supervisor import LogFollower, ProcessEvent, ProcessSpec, Supervisor
+
+SLEEPER = (
+    "import signal, time\n"
+    "signal.signal(signal.SIGINT, lambda *_: exit(0))\n"
+    "print('up', flush=True)\ntime.sleep(1000)"
+)
+STUBBORN = (
+    "import signal, time\n"
+    "for s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\n"
+    "print('up', flush=True)\ntime.sleep(1000)"
+)
+PARENT_OF_DETACHED = (
+    "import subprocess, sys, time\n"
+    "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=True)\n"
+    "print('child', p.pid, flush=True)\ntime.sleep(1000)"
+)
+
+
+def python(name: str, code: str, **options: object) -> ProcessSpec:
+    return ProcessSpec(name, (sys.executable, "-c", code), **options)  # type: ignore[arg-type]
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def log_has(path: Path, text: str) -> bool:
+    return path.exists() and text in path.read_text()
+
+
+# --- the description
+
+
+def test_defaults_start_the_simulated_system_with_a_recorder() -> None:
+    arguments = bringup.check_arguments({})
+    names = [spec.name for spec in bringup.nodes(arguments)]
+    assert sorted(names) == ["executor", "mujoco_bridge", "perception", "planner", "recorder"]
+
+
+def test_a_real_robot_gets_no_simulator_and_no_simulated_time() -> None:
+    specs = {spec.name: spec for spec in bringup.nodes(bringup.check_arguments({"sim": "none", "record": "false"}))}
+    assert sorted(specs) == ["executor", "perception", "planner"]
+    assert all(spec.parameters["use_sim_time"] is False for spec in specs.values())
+
+
+def test_simulated_time_can_be_forced_either_way() -> None:
+    for text, expected in (("true", True), ("false", False)):
+        specs = bringup.nodes(bringup.check_arguments({"use_sim_time": text}))
+        assert {s.parameters["use_sim_time"] for s in specs if "use_sim_time" in s.parameters} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"sim": "gazebo"}, "expected one of mujoco, none"),
+        ({"seed": "many"}, "expected a whole number"),
+        ({"speed": "1"}, "unknown argument 'speed'"),
+        ({"params_file": "/nowhere.yaml"}, "no file /nowhere.yaml"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(given: dict[str, str], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        bringup.check_arguments(given)
+
+
+def test_all_wrong_arguments_are_named_at_once() -> None:
+    with pytest.raises(ValueError) as caught:
+        bringup.check_arguments({"sim": "x", "seed": "y"})
+    assert "sim:=x" in str(caught.value) and "seed:=y" in str(caught.value)
+
+
+def test_command_line_words_are_read_as_ros2_launch_does() -> None:
+    assert bringup.parse_arguments(["sim:=none", "namespace:=robot1"])["namespace"] == "robot1"
+    with pytest.raises(ValueError, match="name:=value"):
+        bringup.parse_arguments(["sim=none"])
+
+
+def test_every_node_has_a_module_and_a_parameter_file() -> None:
+    for spec in bringup.nodes(bringup.check_arguments({})):
+        assert importlib.util.find_spec(spec.module) is not None
+        (file,) = bringup.parameter_files(spec, bringup.check_arguments({}))
+        content = yaml.safe_load(file.read_text())
+        assert list(content) == [f"/**/{spec.name}"]
+
+
+def test_parameters_reach_the_process_whatever_they_contain(tmp_path: Path) -> None:
+    arguments = bringup.check_arguments({"disturbances": '[{"kind": "slip"}]', "layout": "y", "namespace": "a/b"})
+    process = next(p for p in bringup.processes(arguments, tmp_path, 42) if p.name == "mujoco_bridge")
+    written = Path(process.command[-1])
+    parameters = yaml.safe_load(written.read_text())["/**/mujoco_bridge"]["ros__parameters"]
+    assert parameters["disturbances"] == '[{"kind": "slip"}]'
+    assert parameters["layout"] == "y"
+    assert "__ns:=/a/b" in process.command
+    assert process.environment["ROS_DOMAIN_ID"] == "42"
+
+
+def test_the_recorder_is_ended_last() -> None:
+    orders = {spec.name: spec.stop_order for spec in bringup.nodes(bringup.check_arguments({}))}
+    assert all(orders["recorder"] > order for name, order in orders.items() if name != "recorder")
+    assert orders["planner"] < orders["mujoco_bridge"]
+
+
+# --- the processes
+
+
+def test_processes_are_ended_in_order(tmp_path: Path) -> None:
+    events: list[ProcessEvent] = []
+    specs = [python("last", SLEEPER, stop_order=2), python("first", SLEEPER), python("middle", SLEEPER, stop_order=1)]
+    supervisor = Supervisor(specs, tmp_path, events.append)
+    with supervisor:
+        assert all(wait_for(lambda path=path: log_has(path, "up")) for path in supervisor.logs().values())
+    assert [event.name for event in events if event.kind == "stopped"] == ["first", "middle", "last"]
+    assert process_guard.marked_processes(supervisor.marker) == []
+
+
+def test_a_process_that_ignores_signals_is_killed(tmp_path: Path) -> None:
+    supervisor = Supervisor([python("stubborn", STUBBORN, grace=0.3)], tmp_path)
+    with supervisor:
+        assert wait_for(lambda: log_has(tmp_path / "stubborn.log", "up"))
+    assert process_guard.marked_processes(supervisor.marker) == []
+
+
+def test_a_killed_process_is_restarted_and_the_others_live(tmp_path: Path) -> None:
+    with Supervisor([python("one", SLEEPER), python("two", SLEEPER)], tmp_path) as supervisor:
+        assert wait_for(lambda: log_has(tmp_path / "one.log", "up"))
+        first, other = supervisor.pid("one"), supervisor.pid("two")
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        assert wait_for(lambda: supervisor.pid("one") not in (None, first))
+        assert supervisor.pid("two") == other
+        assert supervisor.restarts("one") == 1
+        assert supervisor.failure() == ""
+
+
+def test_restarts_are_bounded_and_the_cause_is_named(tmp_path: Path) -> None:
+    crash = python("crasher", "import sys; print('no camera'); sys.exit(1)", max_restarts=1)
+    with Supervisor([crash], tmp_path) as supervisor:
+        assert wait_for(supervisor.failure)
+        assert "crasher ended 2 times" in supervisor.failure()
+
+
+def test_bad_parameters_are_not_tried_again(tmp_path: Path) -> None:
+    events: list[ProcessEvent] = []
+    bad = python("bad", "import sys; print('parameter x: expected a number'); sys.exit(2)")
+    with Supervisor([bad], tmp_path, events.append) as supervisor:
+        assert wait_for(supervisor.failure)
+        assert "expected a number" in supervisor.failure()
+    assert [event.kind for event in events].count("started") == 1
+
+
+def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with Supervisor([ProcessSpec("ghost", ("/no/such/program",))], tmp_path) as supervisor:
+        assert wait_for(supervisor.failure)
+        assert "/no/such/program" in supervisor.failure()
+
+
+def test_detached_descendants_are_ended_too(tmp_path: Path) -> None:
+    supervisor = Supervisor([python("parent", PARENT_OF_DETACHED, grace=0.3)], tmp_path)
+    with supervisor:
+        assert wait_for(lambda: log_has(tmp_path / "parent.log", "child"))
+        child = int((tmp_path / "parent.log").read_text().split()[1])
+        assert alive(child)
+    assert not alive(child)
+
+
+@pytest.mark.parametrize("code", [SLEEPER, STUBBORN, PARENT_OF_DETACHED], ids=["polite", "stubborn", "detached"])
+def test_killing_the_supervisor_takes_everything_with_it(tmp_path: Path, code: str) -> None:
+    program = (
+        "import sys, time\nfrom pathlib import Path\n"
+        "from graph_planner_ros import process_guard\n"
+        "from graph_planner_ros.supervisor import ProcessSpec, Supervisor\n"
+        f"s = Supervisor([ProcessSpec('node', (sys.executable, '-c', {code!r}))], Path({str(tmp_path)!r}))\n"
+        "s.start()\nprint(s.marker, flush=True)\ntime.sleep(1000)\n"
+    )
+    supervisor = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert supervisor.stdout is not None
+    marker = supervisor.stdout.readline().strip()
+    assert wait_for(lambda: log_has(tmp_path / "node.log", "up") or log_has(tmp_path / "node.log", "child"))
+    assert process_guard.marked_processes(marker)
+    supervisor.kill()
+    supervisor.wait()
+    assert wait_for(lambda: not process_guard.marked_processes(marker))
+    supervisor.stdout.close()
+
+
+def test_log_follower_gives_each_complete_line_once(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    follower = LogFollower({"a": log})
+    assert follower.new_lines() == []
+    log.write_text("one\ntw")
+    assert follower.new_lines() == [("a", "one")]
+    with open(log, "a") as file:
+        file.write("o\n")
+    assert follower.new_lines() == [("a", "two")]
+    follower.close()
