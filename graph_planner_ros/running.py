@@ -16,7 +16,7 @@ from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.nodes.client import TaskClient, TaskReport
 from graph_planner_ros.srv import Disturb, PlanTask
 from graph_planner_ros.supervisor import LogFollower, ProcessEvent, Supervisor
-from graph_planner_ros.system import System, new_run_directory, reserve_domain
+from graph_planner_ros.system import System, in_run_directory, new_run_directory, reserve_domain
 from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome
 
 Stop = Callable[[], bool]
@@ -55,7 +55,7 @@ def report_as_json(report: TaskReport) -> dict[str, Any]:
 def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path, stop: Stop) -> int:
     """Run the system in the foreground with its output on the terminal; 3 if a node could not be kept alive."""
     directory = new_run_directory(runs, "up")
-    values = {**arguments, "bag": str(directory / arguments["bag"])}
+    values = in_run_directory(arguments, directory)
 
     def tell(event: ProcessEvent) -> None:
         console.print(f"[bold]{event.name}[/bold] {event.kind.replace('_', ' ')}: {escape(event.text)}")

@@ -55,6 +55,13 @@ def new_run_directory(base: Path, name: str) -> Path:
     raise RuntimeError(f"cannot make a folder for the run in {base}")
 
 
+def in_run_directory(arguments: Mapping[str, str], run_directory: Path) -> dict[str, str]:
+    """Return the arguments with the bag, and what must survive the death of a node, in the run's own folder."""
+    state = Path(arguments["state_directory"] or run_directory / "state").absolute()
+    state.mkdir(parents=True, exist_ok=True)
+    return {**arguments, "bag": str(run_directory / arguments["bag"]), "state_directory": str(state)}
+
+
 class System:
     """The system as processes, in a ``with`` block: started on entry, ended in order on exit.
 
@@ -73,8 +80,7 @@ class System:
         on_event: Callable[[ProcessEvent], None] = lambda event: None,
         on_message: Callable[[Any], None] = lambda message: None,
     ) -> None:
-        given = {**arguments, "bag": str(run_directory / arguments.get("bag", "bag"))}
-        self.arguments = bringup.check_arguments(given)
+        self.arguments = in_run_directory(bringup.check_arguments(arguments), run_directory)
         self.run_directory = run_directory
         self.truth: SceneGraph | None = None
         self.on_truth: Callable[[SceneGraph], None] = lambda graph: None

@@ -31,7 +31,7 @@ class TaskPrinter:
             self.console.print(f"  [green]done[/green]    {escape(message.subtask.text)}{tries}")
         elif isinstance(message, messages.ActionFailure):
             self.console.print(
-                f"  [red]failed[/red]  {escape(message.subtask.text)}: {escape(message.reason)} [{message.code}]"
+                f"  [red]failed[/red]  {escape(message.subtask.text)}: {escape(message.reason)}", soft_wrap=True
             )
 
     def _show_plan(self, plan: messages.Plan) -> None:
@@ -45,11 +45,11 @@ class TaskPrinter:
         if not new_task and (rest == expected or rest == expected[1:]):
             return  # the rest of the plan goes on as it was
         if new_task:
-            self.console.print(f"[bold]goal[/bold] {escape(plan.goal)}")
+            self.console.print(f"[bold]goal[/bold] {escape(plan.goal)}", soft_wrap=True)
         made = f"{plan.engine}, {1000 * plan.planning_time:.0f} ms, cost {plan.cost:.1f}" if plan.engine else ""
         title = "plan" if new_task else "new plan"
         reason = f": {escape(plan.reason)}" if plan.reason else ""
-        self.console.print(f"[bold]{title}[/bold] {made}{reason}")
+        self.console.print(f"[bold]{title}[/bold] {made}{reason}", soft_wrap=True)
         for number, text in enumerate(rest, 1):
             self.console.print(f"  {number:2d}. {escape(text)}")
 
@@ -77,7 +77,7 @@ def print_planned(console: Console, answer: Any) -> int:
         console.print(f"[red]{status.name.lower().replace('_', ' ')}[/red] {escape(answer.reason)}")
         return 2 if status is TaskStatus.INSTRUCTION_NOT_UNDERSTOOD else 1
     plan = answer.plan
-    console.print(f"[bold]goal[/bold] {escape(plan.goal)}")
+    console.print(f"[bold]goal[/bold] {escape(plan.goal)}", soft_wrap=True)
     console.print(f"[bold]plan[/bold] {plan.engine}, {1000 * plan.planning_time:.0f} ms, cost {plan.cost:.1f}")
     for number, subtask in enumerate(plan.subtasks, 1):
         console.print(f"  {number:2d}. {escape(subtask.text)}")

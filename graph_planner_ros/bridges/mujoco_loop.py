@@ -222,9 +222,7 @@ class SimulationLoop:
             request.port.ended(unknown_skill(request.skill, self.skills))
             return
         try:
-            request.run = self.bridge.start(
-                request.skill, request.arguments, request.timeout, context=request.context
-            )
+            request.run = self.bridge.start(request.skill, request.arguments, request.timeout, context=request.context)
         except ValueError as error:
             request.port.ended(SkillResult(SkillStatus.PRECONDITION_FAILED, "bad_arguments", str(error)))
             return

@@ -34,7 +34,7 @@ from graph_planner_ros.conversions import (
     yaw_to_quaternion,
 )
 from graph_planner_ros.domain.domain import Domain, load_domain
-from graph_planner_ros.nodes.base import LATCHED, SENSOR, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import IMAGES, LATCHED, ManagedNode, Param, run_node
 from graph_planner_ros.perception.frame import Intrinsics
 from graph_planner_ros.scene.graph import MAP, SceneGraph, SceneNode
 from graph_planner_ros.sim.disturbances import DisturbanceSchedule
@@ -230,11 +230,11 @@ class MujocoNode(ManagedNode):
             "odom": (Odometry, "odom", 10),
             "tf": (TFMessage, "/tf", QoSProfile(depth=100)),
             "tf_static": (TFMessage, "/tf_static", LATCHED),
-            "camera_info": (CameraInfo, "camera_info", SENSOR),
-            "rgb": (Image, "rgb/image", SENSOR),
-            "depth": (Image, "depth/image", SENSOR),
-            "instances": (Image, "segmentation/image", SENSOR),
-            "labels": (messages.SegmentLabels, "segmentation/labels", SENSOR),
+            "camera_info": (CameraInfo, "camera_info", IMAGES),
+            "rgb": (Image, "rgb/image", IMAGES),
+            "depth": (Image, "depth/image", IMAGES),
+            "instances": (Image, "segmentation/image", IMAGES),
+            "labels": (messages.SegmentLabels, "segmentation/labels", IMAGES),
             "holding": (Bool, "gripper/holding", 10),
             "fixtures": (messages.SceneGraph, "fixtures", LATCHED),
             "truth": (messages.SceneGraph, "ground_truth/scene_graph", LATCHED),
@@ -281,7 +281,7 @@ class MujocoNode(ManagedNode):
         def disturb(world: KitchenWorld, robot: MujocoRobot) -> None:
             answer: tuple[bool, str]
             try:
-                answer = world.disturb(request.kind, request.target)
+                answer = (True, world.disturb(request.kind, request.target))
             except (ValueError, KeyError) as error:
                 answer = (False, str(error))
             self.on_executor(ended.set_result, answer)

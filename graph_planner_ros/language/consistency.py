@@ -70,11 +70,17 @@ class LiteralRules:
     def conflict(self, first: GoalLiteral, second: GoalLiteral, types: Mapping[str, str]) -> bool:
         """Return whether two literals cannot both be made true: each undoes the other, or is its opposite.
 
-        ``types`` gives the PDDL type of each variable.
+        Where the robot is passes by: ``first`` being about that, it is enough that ``second`` leads it elsewhere.
+
+        Args:
+            first: what was asked for earlier. second: what is asked for now.
+            types: variable -> PDDL type.
         """
         if (first.predicate, first.arguments) == (second.predicate, second.arguments):
             return first.positive != second.positive
         undone, undoes = self._undoes(second, first, types), self._undoes(first, second, types)
+        if first.predicate == self._domain.location and undone:
+            return True
         return (undone is True and undoes is not False) or (undoes is True and undone is not False)
 
     def is_means(self, first: GoalLiteral, second: GoalLiteral, types: Mapping[str, str]) -> bool:

@@ -30,6 +30,8 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability
 """State that a late subscriber must get: scene graph, plan, goal status."""
 RELIABLE = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 """Events, of which none may be lost."""
+IMAGES = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
+"""Images of a camera that offers them reliably; who subscribes with `SENSOR` gets them too."""
 SENSOR = qos_profile_sensor_data
 """Streams in which only the newest counts."""
 

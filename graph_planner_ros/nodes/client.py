@@ -20,6 +20,8 @@ from graph_planner_ros.nodes.base import LATCHED, RELIABLE
 from graph_planner_ros.planning.result import TaskStatus
 
 SUCCESS = (TaskStatus.SUCCEEDED, TaskStatus.ALREADY_SATISFIED)
+RESENDS = 2
+"""How often an instruction is sent again because the planner was restarted."""
 Listener = Callable[[Any], None]
 
 
@@ -78,6 +80,7 @@ class TaskClient:
         self._action = ActionClient(self.node, ExecuteTask, "execute_task")
         self._report: TaskReport | None = None
         self._seen = 0.0
+        self._idle = False
         self.node.create_subscription(messages.Plan, "plan", self._receive, LATCHED)
         self.node.create_subscription(messages.GoalStatus, "goal_status", self._receive, LATCHED)
         self.node.create_subscription(messages.SubtaskCompleted, "events/subtask_completed", self._receive, RELIABLE)
@@ -124,6 +127,9 @@ class TaskClient:
     ) -> TaskReport:
         """Send an instruction and wait for its end.
 
+        If the planner dies and comes back, the instruction is sent again, at most ``RESENDS`` times: the belief outlives
+        the planner, so the task goes on from what has been done.
+
         Args:
             timeout: seconds of wall time after which the task is cancelled.
             cancel: when it becomes True, the task is cancelled and its answer awaited.
@@ -131,41 +137,70 @@ class TaskClient:
         """
         start = time.monotonic()
         report = self._report = TaskReport(instruction, TaskStatus.RUNNING)
-        sent = self._action.send_goal_async(ExecuteTask.Goal(instruction=instruction))
+        steps = replans = 0
+        for resend in range(RESENDS + 1):
+            again = self._execute_once(report, start + timeout, cancel, abort)
+            if not again:
+                break
+            steps, replans = len(report.history), max(0, report.revisions - len(report.history))
+            report.status, report.reason = TaskStatus.NODE_LOST, f"{again}, {resend + 1} times"
+            report.failures.append(again)
+        report.steps = max(report.steps, steps)
+        report.replans = max(report.replans, replans)
+        report.wall_time = time.monotonic() - start
+        return report
+
+    def _execute_once(
+        self, report: TaskReport, deadline: float, cancel: Callable[[], bool], abort: Callable[[], str]
+    ) -> str:
+        """Send the instruction and fill in the report; return why it must be sent again, or an empty string."""
+        known = self._planners()
+        sent = self._action.send_goal_async(ExecuteTask.Goal(instruction=report.instruction))
         if not self.spin_until(sent.done, 15.0, lambda: bool(abort())):
-            return self._lost(report, start, abort() or "the planner did not acknowledge the instruction")
+            return self._lost(report, abort() or "the planner did not acknowledge the instruction")
         handle = sent.result()
         if not handle.accepted:
-            return self._lost(report, start, "the planner refused the instruction: it is not active")
+            return self._lost(report, "the planner refused the instruction: it is not active")
         ended = handle.get_result_async()
         self._seen = time.monotonic()
         cancelled_at: float | None = None
         while not ended.done():
             now = time.monotonic()
             if abort():
-                return self._lost(report, start, abort())
-            if cancelled_at is None and (cancel() or now - start > timeout):
+                return self._lost(report, abort())
+            if cancelled_at is None and (cancel() or now > deadline):
                 cancelled_at = now
                 handle.cancel_goal_async()
             if cancelled_at is not None and now - cancelled_at > 10.0:
-                return self._lost(report, start, "the planner did not answer the cancellation within 10 s")
+                return self._lost(report, "the planner did not answer the cancellation within 10 s")
+            if self._planners() - known and not ended.done():
+                self._wait_for_planner(abort)
+                return "the planner was restarted during the task and the instruction sent again"
             if self._action_gone(now):
-                return self._lost(report, start, "the planner died: its action server is gone")
+                return self._lost(report, "the planner died: its action server is gone")
             self.spin(0.05)
         self._finish(report, ended.result())
-        report.wall_time = time.monotonic() - start
-        return report
+        return ""
+
+    def _planners(self) -> frozenset[bytes]:
+        """Return who publishes the goal status; a planner that was restarted is somebody else."""
+        topic = self.node.resolve_topic_name("goal_status")
+        return frozenset(bytes(info.endpoint_gid) for info in self.node.get_publishers_info_by_topic(topic))
+
+    def _wait_for_planner(self, abort: Callable[[], str]) -> None:
+        """Wait until a planner that has just come back takes goals (it publishes before its action server is up)."""
+        self._idle = False
+        self.spin_until(lambda: self._idle and self._action.server_is_ready(), 30.0, lambda: bool(abort()))
 
     def _action_gone(self, now: float) -> bool:
-        """Return whether the planner has been missing for 5 s; a result of a dead server never comes."""
+        """Return whether the planner has been missing for 15 s; a result of a dead server never comes."""
         if self._action.server_is_ready():
             self._seen = now
-        return now - self._seen > 5.0
+        return now - self._seen > 15.0
 
-    def _lost(self, report: TaskReport, start: float, reason: str) -> TaskReport:
+    def _lost(self, report: TaskReport, reason: str) -> str:
         report.status, report.reason = TaskStatus.NODE_LOST, reason
-        report.wall_time = time.monotonic() - start
-        return report
+        return ""
 
     def _finish(self, report: TaskReport, answer: Any) -> None:
         result = answer.result
@@ -188,4 +223,6 @@ class TaskClient:
                 report.history.append((message.subtask.text, False))
             elif isinstance(message, messages.SubtaskCompleted):
                 report.history.append((message.subtask.text, True))
+        if isinstance(message, messages.GoalStatus) and message.status == messages.GoalStatus.IDLE:
+            self._idle = True  # a planner says so when it becomes active
         self._on_message(message)

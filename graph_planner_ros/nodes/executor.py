@@ -1,4 +1,4 @@
-"""The executor node: runs the next subtask of the plan in force as skills of the robot, and reports one event for it."""
+"""The executor node: runs the next subtask of the plan in force with skills of the robot, and reports one event."""
 
 from __future__ import annotations
 
@@ -226,9 +226,7 @@ class ExecutorNode(ManagedNode):
             self._completions.publish(completion_to_msg(job.plan, stamp=now, attempts=attempts, duration=duration))
         else:
             self.get_logger().info(f"{job.runner.action} failed: {result.reason}")
-            self._failures.publish(
-                failure_to_msg(job.plan, result, stamp=now, attempts=attempts, duration=duration)
-            )
+            self._failures.publish(failure_to_msg(job.plan, result, stamp=now, attempts=attempts, duration=duration))
         plan, self._waiting = self._waiting, None
         if plan is not None and self.active:
             self._start(plan)

@@ -10,11 +10,12 @@ from typing import Any
 class FrameAssembler:
     """Collects one message of each of ``kinds`` with the same stamp.
 
-    Messages without a stamp are dropped; with ``stamp_on_arrival`` those that arrive one after the other, up to the next
-    of the same kind, make a frame with the arrival time of the first. `problem` gives the last reason for a drop.
+    Messages without a stamp are dropped; with ``stamp_on_arrival`` those that arrive one after the other, up to the
+    next of the same kind, make a frame with the arrival time of the first.
 
     Attributes:
         kinds: what a frame needs. depth: how many incomplete frames are kept.
+        dropped: number of messages without a stamp and of frames that stayed incomplete.
     """
 
     kinds: tuple[str, ...]

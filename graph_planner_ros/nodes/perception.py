@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from sensor_msgs.msg import CameraInfo, Image
@@ -33,7 +34,7 @@ from graph_planner_ros.conversions import (
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import LATCHED, RELIABLE, SENSOR, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import IMAGES, LATCHED, RELIABLE, SENSOR, ManagedNode, Param, run_node
 from graph_planner_ros.nodes.frames import FrameAssembler
 from graph_planner_ros.nodes.markers import graph_markers
 from graph_planner_ros.nodes.perception_worker import EffectEvent, PerceptionWorker, load_or_empty
@@ -53,12 +54,25 @@ PARAMETERS = (
     Param("base_frame", "base_link", "frame of the robot's base"),
     Param("gripper_frame", "gripper", "frame between the fingers"),
     Param("stamp_on_arrival", False, "stamp images without a stamp when they arrive, instead of dropping them"),
+    Param(
+        "image_reliability",
+        "auto",
+        "reliable loses no image on a busy machine; best_effort matches every camera; auto: reliable where offered",
+        choices=("auto", "reliable", "best_effort"),
+    ),
     Param("min_pixels", 40, "smallest mask that counts as a detection", 1, 100000),
     Param("state_file", "", "file that keeps the belief over restarts (JSON); empty: not kept"),
     Param("marker_rate", 1.0, "markers per second of wall time, if anybody listens; 0: none", 0.0, 30.0),
     Param("transform_timeout", 1.0, "longest wait of an image for its transform, seconds of ROS time", 0.0, 10.0),
 )
-KINDS = ("depth", "instances", "labels", "info")
+STREAMS: dict[str, tuple[Any, str]] = {
+    "depth": (Image, "depth/image"),
+    "instances": (Image, "segmentation/image"),
+    "labels": (messages.SegmentLabels, "segmentation/labels"),
+    "info": (CameraInfo, "camera_info"),
+}
+"""What a frame consists of: type and topic of each part."""
+KINDS = tuple(STREAMS)
 
 
 class PerceptionNode(ManagedNode):
@@ -67,6 +81,7 @@ class PerceptionNode(ManagedNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("perception", PARAMETERS, **options)
         self._entities: list[Any] = []
+        self._streams: dict[str, Any] = {}
         self._worker: PerceptionWorker | None = None
         self._fixtures: SceneGraph | None = None
         self._jump: Any = None
@@ -107,12 +122,6 @@ class PerceptionNode(ManagedNode):
             self._detections,
             self._graphs,
             self._markers,
-            subscribe(Image, "depth/image", functools.partial(self._on_part, "depth"), SENSOR),
-            subscribe(Image, "segmentation/image", functools.partial(self._on_part, "instances"), SENSOR),
-            subscribe(
-                messages.SegmentLabels, "segmentation/labels", functools.partial(self._on_part, "labels"), SENSOR
-            ),
-            subscribe(CameraInfo, "camera_info", functools.partial(self._on_part, "info"), SENSOR),
             subscribe(TFMessage, "/tf", functools.partial(self._on_transforms, False), QoSProfile(depth=100)),
             subscribe(TFMessage, "/tf_static", functools.partial(self._on_transforms, True), LATCHED),
             subscribe(messages.SceneGraph, "fixtures", self._on_fixtures, LATCHED),
@@ -120,6 +129,25 @@ class PerceptionNode(ManagedNode):
             subscribe(messages.SubtaskCompleted, "events/subtask_completed", self._on_completed, RELIABLE),
             self.create_service(Reobserve, "reobserve", self._on_reobserve, callback_group=ReentrantCallbackGroup()),
         ]
+
+        for kind in KINDS:
+            self._listen(kind, self.value("image_reliability") != "best_effort")
+
+    def _listen(self, kind: str, reliable: bool) -> None:
+        """Subscribe to one of the streams of a frame, anew as best effort if its camera offers no more than that."""
+        if kind in self._streams:
+            self.destroy_all([self._streams.pop(kind)])
+        message_type, topic = STREAMS[kind]
+        events = None
+        if reliable and self.value("image_reliability") == "auto":
+            events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self.on_executor(self._listen, kind, False))
+        self._streams[kind] = self.create_subscription(
+            message_type,
+            topic,
+            functools.partial(self._on_part, kind),
+            IMAGES if reliable else SENSOR,
+            event_callbacks=events,
+        )
 
     def activate(self) -> None:
         """Begin to look, as soon as the map of the fixtures is known."""
@@ -138,8 +166,8 @@ class PerceptionNode(ManagedNode):
         if self._jump is not None:
             self._jump.unregister()
             self._jump = None
-        self.destroy_all(self._entities)
-        self._entities = []
+        self.destroy_all([*self._entities, *self._streams.values()])
+        self._entities, self._streams = [], {}
         self._fixtures, self._pending, self._holding, self._newest = None, None, None, None
         self._last_event = float("-inf")
 

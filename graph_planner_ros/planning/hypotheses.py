@@ -88,13 +88,18 @@ def find_arguments(domain: Domain, arguments: tuple[str, ...]) -> tuple[str, str
 
 
 def with_hypotheses(domain: Domain, state: SymbolicState, hypotheses: Hypotheses) -> SymbolicState:
-    """Return the state with the placeholders in it: type, class facts, candidate places and their costs."""
+    """Return the state with the placeholders in it: type, class facts, candidate places and their costs.
+
+    Things that are known count as found, so that a goal can ask that what it speaks of be found.
+    """
     symbols = domain.hypotheses
     if symbols is None or not hypotheses.placeholders:
         return state
     objects = dict(state.objects)
     atoms = set(state.atoms)
     functions = dict(state.functions)
+    known = [name for name, of in objects.items() if domain.is_a(of, symbols.item_type)]
+    atoms.update(Atom(symbols.found, (name,)) for name in known)
     for placeholder in hypotheses.placeholders:
         entry = domain.class_of(placeholder.class_name)
         objects[placeholder.name] = entry.type_name

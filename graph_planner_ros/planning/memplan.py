@@ -22,9 +22,9 @@ from graph_planner_ros.planning.result import PlannedStep, PlanningResult, Plann
 from graph_planner_ros.planning.supposing import Evidence, Missing, Supposer, missing_things
 from graph_planner_ros.planning.verifier import literal_text, verify
 
-
-BEAM = 5
-"""Candidate places a placeholder that are put into the problem at first, the most promising ones."""
+BEAM = 6
+"""Candidate places that are put into the problem at first, the most promising ones; shared by the placeholders, and
+at least two for each."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,7 @@ class _Search:
         if beam is None:
             return hypotheses
         kept: dict[tuple[str, str], float] = {}
+        beam = max(2, beam // max(1, len(hypotheses.placeholders)))
         for item in hypotheses.placeholders:
             pairs = {pair: value for pair, value in hypotheses.candidates.items() if pair[0] == item.name}
             best = sorted(pairs, key=lambda pair: (pairs[pair] + self._way(pair[1]), pair))[:beam]

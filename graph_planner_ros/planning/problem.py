@@ -15,7 +15,7 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import goal_to_pddl
 from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.schema import ActionSchema, Literal, Parameter, Term
-from graph_planner_ros.domain.symbols import Atom, Goal, GoalVariable, GroundAction, SymbolicState
+from graph_planner_ros.domain.symbols import Atom, Goal, GoalLiteral, GoalVariable, GroundAction, SymbolicState
 from graph_planner_ros.planning.hypotheses import Hypotheses, Placeholder, with_hypotheses
 from graph_planner_ros.planning.relevance import Relevance, everything, relevance, relevant_things
 
@@ -72,7 +72,7 @@ def build_problem(
     whole = everything(domain)
     full = with_hypotheses(domain, state, supposed)
     chosen = _Selection(frozenset(full.objects), whole.predicates, frozenset(domain.functions))
-    return _problem_text(domain, full, bind_placeholders(goal, supposed), chosen, names)
+    return _problem_text(domain, full, bind_placeholders(domain, goal, supposed), chosen, names)
 
 
 def compile_problem(
@@ -93,7 +93,7 @@ def compile_problem(
             if no plan is found, try again without.
     """
     full = with_hypotheses(domain, state, hypotheses)
-    bound = bind_placeholders(goal, hypotheses)
+    bound = bind_placeholders(domain, goal, hypotheses)
     found = relevance(domain, full, bound) if prune else everything(domain)
     things = relevant_things(domain, full, bound, found) if prune else frozenset(full.objects)
     names = NameMap(domain, reserved=[f"{EXCLUDED_PREFIX}{name}" for name in domain.actions])
@@ -114,13 +114,23 @@ def compile_problem(
     return PlanningProblem(text, _problem_text(domain, full, bound, chosen, names), names, full, bound)
 
 
-def bind_placeholders(goal: Goal, hypotheses: Hypotheses) -> Goal:
-    """Return the goal with named instances whose place is not known replaced by their placeholders."""
-    stands_for = {item.instance: item for item in hypotheses.placeholders if item.instance is not None}
-    if not stands_for:
+def bind_placeholders(domain: Domain, goal: Goal, hypotheses: Hypotheses) -> Goal:
+    """Return the goal for a state with hypotheses.
+
+    Named instances whose place is not known are replaced by their placeholders; what may be a placeholder must be
+    found (else an unseen plate would do for "a plate that is not dirty").
+    """
+    if domain.hypotheses is None or not hypotheses.placeholders:
         return goal
+    stands_for = {item.instance: item for item in hypotheses.placeholders if item.instance is not None}
+    classes = {item.class_name for item in hypotheses.placeholders}
     variables = tuple(_bind(variable, stands_for) for variable in goal.variables)
-    return Goal(variables, goal.literals, goal.distinct, goal.text)
+    found = tuple(
+        GoalLiteral(domain.hypotheses.found, (variable.name,))
+        for variable in variables
+        if variable.class_name in classes and domain.is_a(variable.type_name, domain.hypotheses.item_type)
+    )
+    return Goal(variables, goal.literals + found, goal.distinct, goal.text)
 
 
 def _bind(variable: GoalVariable, stands_for: Mapping[str, Placeholder]) -> GoalVariable:

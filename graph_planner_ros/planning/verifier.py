@@ -64,7 +64,7 @@ def verify(
     else:
         hypotheses = open_hypotheses(domain, state, placeholders)
     current = with_hypotheses(domain, state, hypotheses)
-    goal = bind_placeholders(goal, hypotheses)
+    goal = bind_placeholders(domain, goal, hypotheses)
     steps: list[VerifiedStep] = []
     for index, item in enumerate(actions):
         action = item.action if isinstance(item, PlannedStep) else item

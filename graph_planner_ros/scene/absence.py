@@ -39,13 +39,17 @@ class AbsenceJudge:
         turn = float(np.arccos(np.clip((np.trace(pose[:3, :3].T @ self.last_pose[:3, :3]) - 1.0) / 2.0, -1.0, 1.0)))
         return shift <= self._config.still_distance and turn <= self._config.still_angle
 
-    def count_misses(self, graph: SceneGraph, view: View, in_hand: frozenset[str], report: MergeReport) -> None:
-        """Count an image against everything whose place it shows free; enough of them make it stale, then absent."""
-        carried = {inner for node_id in in_hand for inner in contents(graph, node_id)}
+    def count_misses(self, graph: SceneGraph, view: View, excused: frozenset[str], report: MergeReport) -> None:
+        """Count an image against everything whose place it shows free; enough of them make it stale, then absent.
+
+        Args:
+            excused: ids of things that need not be where they are believed just now: what is held, what moves.
+        """
+        excused |= {inner for node_id in excused for inner in contents(graph, node_id)}
         for node_id, node in list(graph.nodes.items()):
             if node.box is None or node.presence is Presence.ABSENT or is_fixture(self._domain, node):
                 continue
-            if node.last_seen == view.stamp or node_id in in_hand or node_id in carried:
+            if node.last_seen == view.stamp or node_id in excused:
                 continue
             if sight(node.box, view) is not Sight.FREE and not self._is_taken(graph, node, view.stamp):
                 continue

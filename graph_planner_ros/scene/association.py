@@ -21,6 +21,9 @@ HELD_GATE = 0.20
 LOOSE_GATE = 0.35
 """Horizontal gate [m] of a thing that left the gripper and has not been seen since."""
 
+DISPLACED_GATE = 0.5
+"""How far [m] a thing may have rolled or been pushed within one place."""
+
 
 def separation(known: Box, seen: ObservedObject) -> float:
     """Return how far an observation is from where a thing should be [m].
@@ -66,11 +69,13 @@ def reassociate(
     matched: dict[int, str],
     loose: Mapping[str, Box],
     lost: Sequence[str],
+    displaced: Mapping[str, str | None],
 ) -> dict[int, str]:
     """Return more pairs, for observations that are not ``matched``: things that moved unseen.
 
     First things that left the gripper (``loose``: id -> where), then things put somewhere that have no position
-    yet (at the place they are believed at), then those that are missed (``lost``), which may be anywhere.
+    yet (at the place they are believed at), then those that are not in their spot but may lie elsewhere in the same
+    place (``displaced``: id -> place, None: nobody knows), then those that are missed (``lost``), which may be anywhere.
 
     Args:
         places: index of an observation -> id of the fixture or receptacle where it lies.
@@ -84,7 +89,7 @@ def reassociate(
         for node_id, node in graph.nodes.items():
             if node_id in used or node.label != seen.label:
                 continue
-            cost = _moved_cost(graph, node_id, seen.box.center, places.get(index), loose, lost)
+            cost = _moved_cost(graph, node_id, seen.box.center, places.get(index), loose, lost, displaced)
             if cost is not None:
                 pairs.append((cost, index, node_id))
     return _nearest_first(pairs, found, used)
@@ -97,6 +102,7 @@ def _moved_cost(
     place: str | None,
     loose: Mapping[str, Box],
     lost: Sequence[str],
+    displaced: Mapping[str, str | None],
 ) -> float | None:
     node = graph.nodes[node_id]
     if node_id in loose:
@@ -106,6 +112,10 @@ def _moved_cost(
     believed = [r.object for r in graph.relations if r.subject == node_id and r.object == place]
     if node.box is None and place is not None and believed:
         return 1.0
+    if node.box is not None and node_id in displaced and displaced[node_id] in (None, place):
+        apart = float(np.linalg.norm(node.box.center - center))
+        if apart <= DISPLACED_GATE:
+            return 1.0 + apart
     if node_id in lost:
         return 2.0 + (float(np.linalg.norm(node.box.center - center)) if node.box is not None else 0.0)
     if node.presence is Presence.ABSENT:

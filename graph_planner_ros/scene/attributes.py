@@ -30,10 +30,16 @@ class AttributeBelief:
 
     Attributes:
         slides: fixture id -> how far its sliding part is out of its front [m].
+        doubted: ids of fixtures that the last image showed open, whatever is believed of them.
+        unsettled: ids of fixtures whose sliding part seems to be moving.
     """
 
     domain: Domain
     slides: dict[str, float] = field(default_factory=dict)
+    unsettled: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
+    _seen_at: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _pending: dict[str, float] = field(default_factory=dict)
     _rest: dict[str, float] = field(default_factory=dict)
     _votes: dict[tuple[str, str], tuple[Truth, int]] = field(default_factory=dict)
 
@@ -62,19 +68,20 @@ class AttributeBelief:
                 continue
             node.last_seen, node.observations = stamp, node.observations + 1
             changed |= self._set_visible(node, attributes, stamp)
+        self.doubted.clear()
         for reading in observations.parts:
             node = graph.nodes.get(reading.node_id)
             if node is None:
                 continue
             changed |= self._vote(node, reading.attribute, reading.value, PART_VOTES, stamp)
-            known = attribute_value(self.domain, node, reading.attribute)
-            if reading.value is not known:
-                continue
-            if known is Truth.TRUE:
+            if reading.value is Truth.FALSE:
+                self.doubted.add(reading.node_id)
+                if reading.slide > 0.0:
+                    self._slide_when_settled(graph, node, reading.slide)
+            elif attribute_value(self.domain, node, reading.attribute) is Truth.TRUE:
                 self._rest[node.instance_id] = reading.slide
                 self.slides.setdefault(node.instance_id, reading.slide)
-            elif reading.slide > 0.0:
-                self._slide(graph, node, reading.slide)
+                self.unsettled.discard(node.instance_id)
         for node_id, slide in list(self.slides.items()):
             node = graph.nodes.get(node_id)
             if node is not None and self._is_shut_now(node) and slide > self._rest.get(node_id, 0.0):
@@ -119,18 +126,36 @@ class AttributeBelief:
         del self._votes[key]
         return set_attribute(node, name, value, PERCEPTION, stamp)
 
+    def _slide_when_settled(self, graph: SceneGraph, node: SceneNode, slide: float) -> None:
+        """Follow a drawer only once two images agree: a hand before it, or a moving drawer, gives odd readings."""
+        last = self._pending.get(node.instance_id)
+        self._pending[node.instance_id] = slide
+        if last is not None and abs(last - slide) < SLIDE_STEP:
+            self._slide(graph, node, slide)
+            self.unsettled.discard(node.instance_id)
+        else:
+            self.unsettled.add(node.instance_id)
+
+    def note_seen(self, node_id: str, fixture_id: str) -> None:
+        """Remember how far a drawer was out when a thing was seen in it."""
+        slide = self._pending.get(fixture_id) if fixture_id in self.unsettled else self.slides.get(fixture_id)
+        if slide is not None:
+            self._seen_at[node_id] = fixture_id, slide
+        else:
+            self._seen_at.pop(node_id, None)
+
     def _slide(self, graph: SceneGraph, node: SceneNode, slide: float) -> None:
-        """Note a drawer's new position; what is believed in it moves along, except on first sight."""
+        """Note a drawer's new position; what is believed in it moves along from where it was when it was seen."""
         before = self.slides.get(node.instance_id)
-        if before is not None and abs(before - slide) < SLIDE_STEP:
-            return
         self.slides[node.instance_id] = slide
-        if before is None or node.box is None:
+        if node.box is None:
             return
-        shift = to_world(
-            Box(node.box.center * 0.0, node.box.extent, node.box.yaw), np.array([[slide - before, 0.0, 0.0]])
-        )[0]
+        axes = Box(np.zeros(3), node.box.extent, node.box.yaw)
         for inner in contents(graph, node.instance_id):
             thing = graph.nodes.get(inner)
-            if thing is not None and thing.box is not None:
-                thing.box = Box(thing.box.center + shift, thing.box.extent, thing.box.yaw)
+            fixture_id, seen_at = self._seen_at.get(inner, (node.instance_id, before))
+            if thing is None or thing.box is None or seen_at is None or fixture_id != node.instance_id:
+                continue
+            shift = to_world(axes, np.array([[slide - seen_at, 0.0, 0.0]]))[0]
+            thing.box = Box(thing.box.center + shift, thing.box.extent, thing.box.yaw)
+            self._seen_at[inner] = node.instance_id, slide

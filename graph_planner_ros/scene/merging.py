@@ -14,6 +14,7 @@ from graph_planner_ros.scene.attributes import AttributeBelief
 from graph_planner_ros.scene.belief import (
     AT,
     NEXT_TO,
+    PLACE_RELATIONS,
     held,
     is_fixture,
     is_movable_receptacle,
@@ -35,8 +36,12 @@ from graph_planner_ros.scene.graph import (
 )
 from graph_planner_ros.scene.gripper import GripperBelief, carry
 from graph_planner_ros.scene.observation import Observations, ObservedObject, RobotState, View
+from graph_planner_ros.scene.presence import Sight, sight
 from graph_planner_ros.scene.relations import find_place, neighbours
 from graph_planner_ros.scene.tracking import MergeConfig, MergeReport, Track, fuse, mean_box, visible_area
+
+OPEN_SLIDE = 0.1
+"""A sliding part further out than this [m] is open; what lies in it may have slid about."""
 
 
 class SceneUpdater:
@@ -66,6 +71,10 @@ class SceneUpdater:
         """Fixture id -> how far its sliding part is out [m]."""
         return self.attributes.slides
 
+    @property
+    def _open_now(self) -> set[str]:
+        return self.attributes.doubted
+
     def time_jumped(self) -> None:
         """Drop what depends on the flow of time, after time has jumped back; the belief itself is kept."""
         self._last_stamp = None
@@ -90,7 +99,7 @@ class SceneUpdater:
         report.changed |= self._write_fixtures(graph)
         report.changed |= self.gripper.update(graph, robot, stamp)
         report.changed |= self.attributes.update_fixtures(graph, observations, stamp)
-        pairs = self._associate(graph, observations.objects)
+        pairs = self._associate(graph, observations.objects, view)
         in_hand = frozenset(held(graph))
         seen_ids = frozenset(pairs.values())
         for index, seen in enumerate(observations.objects):
@@ -104,7 +113,8 @@ class SceneUpdater:
         self._fuse_duplicates(graph, observations.objects, report)
         self._update_places(graph, observations.objects, stamp, in_hand, report)
         if self._absence.is_still(view):
-            self._absence.count_misses(graph, view, in_hand, report)
+            excused = in_hand | frozenset(self.attributes.unsettled)
+            self._absence.count_misses(graph, view, excused, report)
         for node_id in report.absent:
             self.gripper.loose.pop(node_id, None)
         report.changed |= self._check_location(graph, robot)
@@ -128,7 +138,7 @@ class SceneUpdater:
 
     # -- identity -------------------------------------------------------------------------------------------------
 
-    def _associate(self, graph: SceneGraph, objects: list[ObservedObject]) -> dict[int, str]:
+    def _associate(self, graph: SceneGraph, objects: list[ObservedObject], view: View) -> dict[int, str]:
         loose = self.gripper.loose
         predicted = {
             node_id: node.box
@@ -141,14 +151,38 @@ class SceneUpdater:
         places: dict[int, str | None] = {}
         for index, seen in enumerate(objects):
             if index not in matched:
-                place = find_place(graph, self._domain, SceneNode("?", seen.label, seen.box), self.slides)
+                place = find_place(
+                    graph, self._domain, SceneNode("?", seen.label, seen.box), self.slides, self._open_now
+                )
                 places[index] = place.object_id if place is not None else None
         lost = [
             node_id
             for node_id, node in graph.nodes.items()
             if node_id in loose or (node.box is None and node_id not in held(graph))
         ]
-        return reassociate(graph, objects, places, matched, loose, lost)
+        return reassociate(graph, objects, places, matched, loose, lost, self._displaced(graph, matched, places, view))
+
+    def _displaced(
+        self, graph: SceneGraph, matched: dict[int, str], places: dict[int, str | None], view: View
+    ) -> dict[str, str | None]:
+        """Things that are not seen where they should be: id -> the place that they are believed at, or None.
+
+        They were pushed, rolled or moved with a drawer; a drawer that moves needs no free spot as a witness.
+        """
+        found: dict[str, str | None] = {}
+        skip = {*matched.values(), *held(graph)}
+        moving = self.attributes.unsettled
+        for node_id, node in graph.nodes.items():
+            if node_id in skip or node.box is None or is_fixture(self._domain, node):
+                continue
+            relation = place_relation(graph, node_id)
+            place = relation.object if relation is not None else None
+            if place is not None and place not in places.values():
+                continue
+            sliding = place in moving or self.slides.get(place or "", 0.0) > OPEN_SLIDE or (not place and bool(moving))
+            if sliding or sight(node.box, view) is Sight.FREE:
+                found[node_id] = place
+        return found
 
     def _create(self, graph: SceneGraph, seen: ObservedObject, report: MergeReport, stamp: float) -> SceneNode:
         node = SceneNode(
@@ -243,8 +277,10 @@ class SceneUpdater:
         judged = [seen.node_id for seen in objects if seen.in_view_cone and seen.node_id not in in_hand]
         for node_id in judged:
             node = graph.nodes[node_id]
-            place = find_place(graph, self._domain, node, self.slides)
+            place = find_place(graph, self._domain, node, self.slides, self._open_now)
             report.changed |= self._vote_place(graph, node_id, place.pair if place else None, stamp, report)
+            if place is not None:
+                self.attributes.note_seen(node_id, place.object_id)
         # what is inside a thing that was seen has not been seen itself, so only pairs of seen things are judged
         pairs = neighbours(graph, judged)
         known = {(r.subject, r.object) for r in graph.relations if r.predicate == NEXT_TO}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.scene.belief import is_movable_receptacle, place_relation
+from graph_planner_ros.scene.belief import is_movable_receptacle, is_shut, place_relation
 from graph_planner_ros.scene.geometry import bottom, extended, gap, outside_distance, to_local, top, volume
 from graph_planner_ros.scene.graph import Box, Presence, SceneGraph, SceneNode
-from graph_planner_ros.scene.plausibility import implausible, relation_name
+from graph_planner_ros.scene.plausibility import holds_things, implausible, relation_name
 
 PLACE_TOLERANCE = 0.05
 """How far outside of a volume [m] the centre of its content may be estimated (partial views: about 3 cm)."""
@@ -37,7 +38,11 @@ class Place:
 
 
 def find_place(
-    graph: SceneGraph, domain: Domain, node: SceneNode, slides: Mapping[str, float] | None = None
+    graph: SceneGraph,
+    domain: Domain,
+    node: SceneNode,
+    slides: Mapping[str, float] | None = None,
+    open_now: AbstractSet[str] = frozenset(),
 ) -> Place | None:
     """Return where a thing is by its box, or None if it is nowhere.
 
@@ -46,6 +51,7 @@ def find_place(
 
     Args:
         slides: fixture id -> how far its sliding part is out [m]; its volume reaches that far out of its front.
+        open_now: ids of fixtures that stand open in this very image, though they may be believed shut.
     """
     if node.box is None:
         return None
@@ -64,13 +70,23 @@ def find_place(
         room = extended(other.containment, (slides or {}).get(other.instance_id, 0.0))
         misfit = outside_distance(room, node.box.center)
         name = relation_name(domain, other.label)
-        if misfit > PLACE_TOLERANCE or implausible(graph, domain, node.instance_id, name, other.instance_id):
+        if misfit > PLACE_TOLERANCE or _ruled_out(graph, domain, node, name, other.instance_id, open_now):
             continue
         bonus = STICKINESS if current is not None and current.object == other.instance_id else 0.0
         key = (max(misfit - bonus, 0.0), volume(room))
         if best is None or key < best[0]:
             best = key, Place(name, other.instance_id, misfit)
     return best[1] if best is not None else None
+
+
+def _ruled_out(
+    graph: SceneGraph, domain: Domain, node: SceneNode, name: str, object_id: str, open_now: AbstractSet[str]
+) -> bool:
+    if node.instance_id not in graph.nodes:  # a thing that has just been seen for the first time
+        return not holds_things(domain, graph.nodes[object_id].label) or (
+            object_id not in open_now and is_shut(domain, graph.nodes[object_id])
+        )
+    return bool(implausible(graph, domain, node.instance_id, name, object_id, seen=object_id not in open_now))
 
 
 def _volume_of(node: SceneNode) -> float:
@@ -83,12 +99,16 @@ def _carries(graph: SceneGraph, domain: Domain, carrier: SceneNode, thing: Scene
         return False
     if not is_movable_receptacle(domain, carrier.label) or carrier.instance_id == thing.instance_id:
         return False
-    # of two things in the same spot the larger carries the smaller; the other way round is a bad estimate
-    if float(np.prod(thing.box.extent[:2])) > 0.9 * float(np.prod(carrier.box.extent[:2])):
+    current = place_relation(graph, thing.instance_id)
+    known = current is not None and current.object == carrier.instance_id
+    # of two things in the same spot the larger carries the smaller; the other way round is a bad estimate,
+    # unless something that is larger has been put there
+    if not known and float(np.prod(thing.box.extent[:2])) > 0.9 * float(np.prod(carrier.box.extent[:2])):
         return False
+    reach, slack = (0.6, 2.5 * _LEVEL_SLACK) if known else (0.45, _LEVEL_SLACK)
     local = to_local(carrier.box, thing.box.center.reshape(1, 3))[0]
-    inside = float(np.sum((local[:2] / (0.45 * carrier.box.extent[:2])) ** 2)) <= 1.0
-    low, high = bottom(carrier.box) - _LEVEL_SLACK, top(carrier.box) + 0.5 * float(thing.box.extent[2]) + _LEVEL_SLACK
+    inside = float(np.sum((local[:2] / (reach * carrier.box.extent[:2])) ** 2)) <= 1.0
+    low, high = bottom(carrier.box) - slack, top(carrier.box) + 0.5 * float(thing.box.extent[2]) + slack
     level = bottom(thing.box) >= low and low <= float(thing.box.center[2]) <= high
     if not (inside and level):
         return False

@@ -12,7 +12,7 @@ def key_objects(graph: SceneGraph, goal: Goal, domain: Domain) -> set[str]:
     """Return the ids of the things that a goal may need.
 
     These are the fixtures, the instances of the goal's classes or types, the tools (things with a static fact that
-    actions demand of an argument and that some class has and another of its type has not), and what these lie in.
+    an action demands of an argument that it does not change), and what these lie in.
     """
     classes = {variable.class_name for variable in goal.variables if variable.class_name is not None}
     named = {variable.instance for variable in goal.variables if variable.instance is not None}
@@ -35,13 +35,12 @@ def key_objects(graph: SceneGraph, goal: Goal, domain: Domain) -> set[str]:
 
 
 def _tool_facts(domain: Domain) -> frozenset[str]:
-    """Static facts that few of the carried classes have, such as being able to cut: those mark tools."""
-    if domain.hypotheses is None:
-        return frozenset()
-    items = [c for c in domain.classes.values() if domain.is_a(c.type_name, domain.hypotheses.item_type)]
-    counts: dict[str, int] = {}
-    for entry in items:
-        for fact in entry.facts:
-            counts[fact] = counts.get(fact, 0) + 1
-    needed = {literal.predicate for action in domain.actions.values() for literal in action.preconditions}
-    return frozenset(f for f, n in counts.items() if f in needed and 4 * n <= len(items))
+    """Facts that an action demands of something that it does not change, such as being able to cut."""
+    found: set[str] = set()
+    static = domain.static_predicates
+    for action in domain.actions.values():
+        changed = {argument for term in (*action.added, *action.deleted) for argument in term.arguments}
+        for literal in action.preconditions:
+            if literal.positive and literal.predicate in static and not changed & set(literal.arguments):
+                found.add(literal.predicate)
+    return frozenset(found)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graph_planner_ros.scene.graph import SceneNode
+from graph_planner_ros.scene.graph import Box, SceneNode
 from graph_planner_ros.sim.placement import free_spot
-from graph_planner_ros.sim.truth import container_of
+from graph_planner_ros.sim.truth import container_of, contains
 
 if TYPE_CHECKING:
     from graph_planner_ros.sim.world import KitchenWorld, RobotBody
@@ -134,7 +134,8 @@ def _object(entry: object, known: tuple[str, ...], where: str) -> dict[str, Any]
 class Disturber:
     """Carries out disturbances on a world.
 
-    ``move``: somebody puts an item somewhere else in the open. ``drop``: the robot loses what it holds, now.
+    ``move``: somebody puts an item somewhere else in the open. ``drop``: the robot loses what it holds, now;
+    what would fall on the floor is put back on the nearest worktop or table.
     ``stick_door``: a door does not move until the robot has tried once or twice. ``swap_instance``: two items of
     one class exchange places. ``slip``: the next thing that the robot lifts slips out of the gripper.
 
@@ -191,27 +192,34 @@ class Disturber:
                 world.set_item_pose(other, world.item_pose(other)[0] + shift, world.item_yaw(other))
             world.set_item_pose(name, position, yaw)
 
+    def _put_in_the_open(self, name: str, but: str | None, near: np.ndarray | None = None) -> str | None:
+        """Put an item on a worktop or table, a random one or the one nearest to a point; None if there is no room."""
+        world = self._world
+        places = [f for f, info in world.fixtures.items() if f != but and info.label in ("CounterTop", "DiningTable")]
+        places = [places[int(index)] for index in world.random.permutation(len(places))]
+        if near is not None:
+            places.sort(key=lambda f: float(np.linalg.norm(world.fixtures[f].box.center[:2] - near)))
+        others = [world.item_pose(other)[0] for other in world.items if other != name]
+        for place in places:
+            size = world.items[name].size
+            spot = free_spot(world.fixtures[place], world.surfaces(place), size, others, world.random)
+            if spot:
+                self._relocate((name, spot.position, spot.yaw))
+                return place
+        return None
+
     def _move(self, target: str, arguments: Sequence[SceneNode]) -> str:
         world = self._world
-        names = self._items(target, arguments)
         shut = world.shut_fixtures()
-        for name in names:
+        for name in self._items(target, arguments):
             here = container_of(world, name)
-            if here in shut or (
-                here is not None and container_of(world, here) in shut if here in world.items else False
-            ):
+            if here in world.items:
+                here = container_of(world, here)
+            if here in shut:
                 continue
-            places = [
-                f for f, info in world.fixtures.items() if f != here and info.label in ("CounterTop", "DiningTable")
-            ]
-            for index in world.random.permutation(len(places)):
-                info = world.fixtures[places[int(index)]]
-                others = [world.item_pose(other)[0] for other in world.items if other != name]
-                size = world.items[name].size
-                spot = free_spot(info, world.surfaces(info.instance_id), size, others, world.random)
-                if spot:
-                    self._relocate((name, spot.position, spot.yaw))
-                    return f"{name} was moved to {info.instance_id}"
+            place = self._put_in_the_open(name, here)
+            if place is not None:
+                return f"{name} was moved to {place}"
         raise DisturbanceError(f"no {target or 'item'} within people's reach and with a place to go")
 
     def _robot(self) -> RobotBody:
@@ -220,13 +228,20 @@ class Disturber:
         return self._world.robot
 
     def _drop(self, target: str, arguments: Sequence[SceneNode]) -> str:
-        robot, held = self._robot(), self._world.held
+        world = self._world
+        robot, held = self._robot(), world.held
         if held is None:
             raise DisturbanceError("the robot holds nothing that could drop")
-        if target not in ("", held, self._world.items[held].label):
+        if target not in ("", held, world.items[held].label):
             raise DisturbanceError(f"the robot holds {held}, not {target}")
         robot.release()
-        return f"{held} dropped from the gripper"
+        position = world.item_pose(held)[0]
+        below = [surface for fixture in world.fixtures for surface in world.surfaces(fixture)]
+        if any(contains(Box(s.center, s.extent + np.array([-0.06, -0.06, 1.0]), s.yaw), position) for s in below):
+            return f"{held} dropped from the gripper"
+        # The household domain has no floor to pick things up from: what falls there is put back by somebody.
+        place = self._put_in_the_open(held, None, position[:2])
+        return f"{held} dropped from the gripper and was put on {place}" if place else f"{held} dropped on the floor"
 
     def _slip(self, target: str, arguments: Sequence[SceneNode]) -> str:
         self._robot().slip_next = True

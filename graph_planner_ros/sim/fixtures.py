@@ -15,6 +15,8 @@ from graph_planner_ros.sim.layouts import Placement
 
 COUNTER_HEIGHT = 0.88
 TABLE_HEIGHT = 0.75
+TAP_HEIGHT = 0.42
+"""Height [m] of the tap's mouth above the worktop."""
 SINK_DEPTH = 0.08
 """Shallow, as the drawers are: a hand that points down into it hangs from an arm that passes over the front edge."""
 _FREE_HEIGHT = 0.4
@@ -71,11 +73,12 @@ def _sink(b: Builder) -> FixtureInfo:
         ((low[0], high[1]), (high[0], high[1] + rim)),
     ):
         b.box((*corner_a, h), (*corner_b, h + 0.004), "steel", collide=False)
-    b.cylinder((-0.23, 0, h + 0.18), 0.018, 0.36, "steel")
-    b.cylinder((-0.12, 0, h + 0.36), 0.014, 0.24, "steel", axis="x")
-    b.cylinder((0.0, 0, h + 0.345), 0.016, 0.05, "steel")
+    b.cylinder((-0.23, 0, h + TAP_HEIGHT / 2 + 0.02), 0.018, TAP_HEIGHT + 0.04, "steel")
+    b.cylinder((-0.12, 0, h + TAP_HEIGHT + 0.04), 0.014, 0.24, "steel", axis="x")
+    b.cylinder((0.0, 0, h + TAP_HEIGHT + 0.025), 0.016, 0.05, "steel")
+    mouth = h + TAP_HEIGHT
     water = parts.add_cylinder(
-        b.body, b.name(), (0.0, 0, (floor + h + 0.32) / 2), 0.012, h + 0.32 - floor, "water", collide=False
+        b.body, b.name(), (0.0, 0, (floor + mouth) / 2), 0.012, mouth - floor, "water", collide=False
     )
     b.when_on(water)
     pool = parts.add_box(b.body, b.name(), (0.03, 0, floor + 0.004), (0.38, 0.46, 0.008), "water", collide=False)
@@ -83,7 +86,7 @@ def _sink(b: Builder) -> FixtureInfo:
     b.cylinder((-0.23, 0.13, h + 0.03), 0.014, 0.06, "steel")
     button = b.button((-0.205, 0.13, h + 0.07))
     containment = b.in_map((low[0], low[1], floor), (high[0], high[1], h + 0.08))
-    surface = b.in_map((low[0], low[1], floor), (high[0], high[1], h + 0.32))
+    surface = b.in_map((low[0], low[1], floor), (high[0], high[1], mouth))
     return _info(b, b.in_map((-d, -w, 0), (d, w, h)), containment, (surface,), button=button, height=floor)
 
 

@@ -88,6 +88,14 @@ class ItemBuilder:
             friction=parts.ITEM_FRICTION,
         )
 
+    def solid_ellipsoid(self, size: tuple[float, float, float]) -> None:
+        """An ellipsoid in the middle that collides."""
+        geom = self.body.add_geom(
+            name=self.geom_name(), type=mujoco.mjtGeom.mjGEOM_ELLIPSOID, size=[side / 2 for side in size]
+        )
+        parts.finish_geom(geom, "", True, parts.GROUP_COLLISION, 0.0, None, parts.ITEM_FRICTION)
+        geom.condim = 6  # with rolling friction: once toppled it soon lies still
+
     def look(self, geom: mujoco.MjsGeom, kind: str) -> None:
         """Show this geom only in one of the looks ``whole``, ``sliced``, ``dirty``."""
         self.looks[kind].append(geom.name)
@@ -114,23 +122,15 @@ class ItemBuilder:
                 )
                 self.look(geom, "sliced")
 
-    def stains(self, radius: float, z: float, ratio: float = 1.0) -> None:
-        """Brown spots around an upright thing, seen while it is dirty."""
-        inside = radius - 0.010  # most of a spot is inside the wall, so that it hardly sticks out
+    def stains(self, radius: float, ratio: float = 1.0) -> None:
+        """Brown spots around an upright thing, seen while it is dirty; they hardly stick out of its wall."""
+        z = self.size[2]
+        spot = (0.026, 0.026, min(0.022, 0.5 * z))
+        inside, play = radius - 0.010, (z - spot[2]) / 2
         for k in range(7):
             angle = 2 * math.pi * (k + 0.3 * math.sin(5.0 * k)) / 7
-            spot = parts.add_ellipsoid(
-                self.body,
-                self.geom_name(),
-                (
-                    inside * math.cos(angle),
-                    (radius * ratio - 0.010) * math.sin(angle),
-                    z * (0.4 + 0.3 * math.cos(3.0 * k)) - 0.2 * z,
-                ),
-                (0.026, 0.026, 0.022),
-                "dirt",
-            )
-            self.look(spot, "dirty")
+            center = (inside * math.cos(angle), (radius * ratio - 0.010) * math.sin(angle), play * math.cos(3.0 * k))
+            self.look(parts.add_ellipsoid(self.body, self.geom_name(), center, spot, "dirt"), "dirty")
 
     def hollow(self, ratio: float, base: float, sides: int = 8) -> Box:
         """Bottom and walls of an upright (oval) vessel; returns the hollow in the item's frame."""
@@ -161,7 +161,9 @@ def _round(b: ItemBuilder, flesh: Colour | None, stem: bool = False) -> ItemInfo
     if x > 1.15 * y:
         b.solid_box((0, 0, 0), (x * 0.8, y * 0.86, z))
     else:
-        b.solid_cylinder(y / 2, z)
+        # round, so that it slides over a rim into a bowl, with a small flat foot, so that it does not roll away
+        b.solid_ellipsoid(b.size)
+        b.solid_cylinder(0.6 * y / 2, 0.1 * z, (0, 0, -0.45 * z))
     b.look(parts.add_ellipsoid(b.body, b.geom_name(), (0, 0, 0), b.size, rgba=b.color), "whole")
     if stem:
         b.look(parts.add_cylinder(b.body, b.geom_name(), (0, 0, z / 2), 0.004, 0.012, "leaf", collide=False), "whole")
@@ -237,7 +239,7 @@ def _vessel(b: ItemBuilder, foot: float, ratio: float = 1.0, base: float = 0.008
         for end in (-1, 1):
             ear = (end * (r + 0.008), 0, z / 2 - 0.018)
             parts.add_box(b.body, b.geom_name(), ear, (0.022, 0.030, 0.010), "black", collide=False)
-    b.stains(r * (0.85 + 0.15 * foot), z, ratio)
+    b.stains(r * (0.85 + 0.15 * foot), ratio)
     return b.info(hollow)
 
 

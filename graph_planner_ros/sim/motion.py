@@ -80,7 +80,7 @@ class Mover:
 
     def home(self) -> Motion:
         """Retract the arm (straight back), then hand down at carrying height."""
-        yield from self.joints(arm=0.0)
+        yield from self.joints(arm=0.0, rod=0.0)
         yield from self.joints(lift=HOME["lift"], wrist_pitch=DOWN, wrist_roll=0.0)
 
     def recover(self) -> Motion:
@@ -88,7 +88,7 @@ class Mover:
         robot = self.robot
         if robot.position("wrist_pitch") > 1.2:
             yield from self.joints(lift=min(robot.position("lift") + 0.05, LIFT_TOP), strict=False, limit=1.0)
-        yield from self.joints(arm=0.0, strict=False)
+        yield from self.joints(arm=0.0, rod=0.0, strict=False)
         yield from self.joints(lift=HOME["lift"], wrist_pitch=DOWN, wrist_roll=0.0, strict=False)
         robot.hand_solid(True)
 

@@ -18,7 +18,7 @@ GROUP_NEAR_WALL = 2
 GROUP_COLLISION = 3
 GROUP_HIDDEN = 5
 
-ITEM_FRICTION = (1.0, 0.02, 0.002)
+ITEM_FRICTION = (1.0, 0.02, 0.004)
 
 _COLOURS: dict[str, tuple[float, float, float, float]] = {
     "white": (0.93, 0.93, 0.91, 1),

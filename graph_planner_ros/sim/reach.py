@@ -41,7 +41,8 @@ def arm_blockers(
     for fixture in fixtures.fixtures.values():
         if fixture is not own or own_blocks:
             blockers += fixture.arm_obstacles()
-        if fixture.door is not None and not (fixture is own and fixture.is_drawer):
+        passable = fixture is own and (fixture.is_drawer or not own_blocks and fixture.door and fixture.door.is_closed)
+        if fixture.door is not None and not passable:
             blockers.append(fixture.door.leaf(fixture.door.position))
     return [b for b in blockers if b.low < high and b.high > low]
 
@@ -57,6 +58,7 @@ def stands_over(
     margin: float = ARM_MARGIN,
     navigation: NavigationMap | None = None,
     own_blocks: bool = True,
+    travel: float = ARM_LENGTH,
 ) -> list[Stand]:
     """Base poses from which a tool gets over (or to) a point, best first.
 
@@ -64,11 +66,11 @@ def stands_over(
         target: x, y [m] in the map. heights: lowest and highest z [m] of the extended arm.
         own: the fixture that is reached into. here: present base pose.
         own_blocks: whether the body of ``own`` itself stands in the way (not when its front is touched).
-        forward, lateral: tool position from the base axis with the arm retracted [m].
+        forward, lateral: tool position from the base axis with the arm retracted [m]. travel: how far it extends [m].
     """
     navigation = navigation or fixtures.navigation()
     angles = np.arange(0, 2 * math.pi, math.radians(7.5))
-    reaches = np.arange(max(forward + 0.02, BASE_RADIUS + 0.08), forward + ARM_LENGTH - 0.01, 0.05)
+    reaches = np.arange(max(forward + 0.02, BASE_RADIUS + 0.08), forward + travel - 0.01, 0.05)
     yaw, reach = (grid.ravel() for grid in np.meshgrid(angles, reaches))
     facing = np.stack([np.cos(yaw), np.sin(yaw)], axis=1)
     left = np.stack([-np.sin(yaw), np.cos(yaw)], axis=1)

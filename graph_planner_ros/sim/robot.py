@@ -89,7 +89,7 @@ class MujocoRobot:
         self.body_ids = frozenset(i for i in range(model.nbody) if model.body_rootid[i] == base.id)
         fingers = {side: model.geom(f"robot_finger_{side}").id for side in ("left", "right")}
         self._finger_geoms = fingers
-        self._hand_geoms = [*fingers.values(), *(model.geom(f"robot_{part}").id for part in ("palm", "hand", "wrist", "rod"))]
+        self._hand_geoms = [*fingers.values(), *(model.geom(f"robot_{part}").id for part in ("palm", "hand", "wrist"))]
         self._bits = {geom: (int(model.geom_contype[geom]), int(model.geom_conaffinity[geom]))
                       for geom in self._hand_geoms}  # fmt: skip
         self._ticks = max(1, round(CONTROL_PERIOD / model.opt.timestep))

@@ -22,8 +22,10 @@ HAND_LENGTH = 0.175
 FINGER_TIP = 0.02
 """Distance [m] from the grasp point to the finger tips."""
 FINGER_THICKNESS = 0.010
-ROD_FORWARD, ROD_LEFT = 0.11, 0.075
-"""Tip of the rod beside the wrist that presses buttons while the hand holds something, from the wrist axis [m]."""
+ROD_FORWARD, ROD_LEFT = 0.09, 0.075
+"""Tip of the drawn-in rod beside the wrist, from the wrist axis [m]; it presses switches while the hand holds something."""
+ROD_LENGTH, ROD_SEGMENTS = 0.64, 2
+"""How far the telescopic rod comes out [m]."""
 ARM_HALF_HEIGHT = 0.02
 ARM_HALF_WIDTH = 0.03
 ARM_SEGMENTS = 3
@@ -63,6 +65,7 @@ JOINTS: dict[str, JointSpec] = {
     "base_yaw": JointSpec(-1e4, 1e4, 1.5, 4.0, 6000, 360, 250),
     "lift": JointSpec(LIFT_RANGE[0], LIFT_RANGE[1], 0.5, 1.5, 9000, 400, 250),
     "arm": JointSpec(0.0, ARM_LENGTH, 0.6, 1.5, 9000, 300, 120),
+    "rod": JointSpec(0.0, ROD_LENGTH, 0.5, 2.0, 800, 30, 20),
     "wrist_pitch": JointSpec(0.0, math.pi / 2, 2.5, 8.0, 120, 4, 25),
     "wrist_roll": JointSpec(-math.pi, math.pi, 3.0, 10.0, 40, 1.2, 8),
     "gripper": JointSpec(0.0, OPENING / 2, 0.10, 1.0, 1500, 60, 12),
@@ -73,7 +76,7 @@ JOINTS: dict[str, JointSpec] = {
 ``wrist_pitch`` 0 points the hand forward, pi/2 down; ``head_tilt`` is positive downwards."""
 
 HOME: dict[str, float] = {
-    "lift": CARRY_HEIGHT + HAND_LENGTH, "arm": 0.0, "wrist_pitch": math.pi / 2, "wrist_roll": 0.0,
+    "lift": CARRY_HEIGHT + HAND_LENGTH, "arm": 0.0, "rod": 0.0, "wrist_pitch": math.pi / 2, "wrist_roll": 0.0,
     "gripper": 0.0, "head_pan": 0.0, "head_tilt": 0.5,
 }  # fmt: skip
 """Joint positions (in the units of JOINTS) at which the model's joints are zero."""
@@ -149,9 +152,14 @@ def _add_arm(base: object) -> None:
         _geom(body, BOX, [half, ARM_HALF_WIDTH - shrink, ARM_HALF_HEIGHT - shrink], [WRIST_FORWARD - half, 0, 0],
               LIGHT if index % 2 else GREY, 0.4, f"robot_arm_{index + 1}")  # fmt: skip
     _geom(body, BOX, [0.01, 0.05, 0.01], [WRIST_FORWARD - 0.03, 0.04, 0], GREY, 0.05, solid=False)
-    half = (ROD_FORWARD + 0.04) / 2
-    _geom(body, BOX, [half, 0.006, 0.006], [WRIST_FORWARD - 0.04 + half, ROD_LEFT, 0], BLUE, 0.03, "robot_rod")
-    body.add_site(name="rod", pos=[WRIST_FORWARD + ROD_FORWARD, ROD_LEFT, 0], size=[0.005, 0.005, 0.005], group=4)
+    rod, half = body, ROD_LENGTH / ROD_SEGMENTS / 2 + 0.02
+    for index in range(ROD_SEGMENTS):
+        rod = rod.add_body(name=f"rod_link_{index + 1}")
+        _joint(rod, f"rod_{index + 1}", SLIDE, [1, 0, 0], 0.02)
+        _geom(rod, CYLINDER, [0.007 - 0.002 * index, half], [WRIST_FORWARD + ROD_FORWARD - half, ROD_LEFT, 0], BLUE, 0.02,
+              solid=False)  # fmt: skip
+        rod.first_geom().quat = [math.cos(math.pi / 4), 0, math.sin(math.pi / 4), 0]
+    rod.add_site(name="rod", pos=[WRIST_FORWARD + ROD_FORWARD, ROD_LEFT, 0], size=[0.005, 0.005, 0.005], group=4)
     # At home the hand points down: the x axis of wrist and hand runs from the wrist to the finger tips.
     wrist = body.add_body(name="wrist_link", pos=[WRIST_FORWARD, 0, 0])
     wrist.quat = [math.cos(math.pi / 4), 0, math.sin(math.pi / 4), 0]
@@ -175,6 +183,7 @@ def actuator_shares() -> dict[str, list[tuple[str, float]]]:
     """Robot joint -> the model joints that carry it out, with each one's share of the position."""
     shares = {name: [(name, 1.0)] for name in JOINTS}
     shares["arm"] = [(f"arm_{index + 1}", 1.0 / ARM_SEGMENTS) for index in range(ARM_SEGMENTS)]
+    shares["rod"] = [(f"rod_{index + 1}", 1.0 / ROD_SEGMENTS) for index in range(ROD_SEGMENTS)]
     shares["gripper"] = [("finger_left", 1.0), ("finger_right", 1.0)]
     return shares
 

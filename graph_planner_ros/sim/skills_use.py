@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from graph_planner_ros.scene.graph import SceneNode
 from graph_planner_ros.sim.fixture_map import Fixture
 from graph_planner_ros.sim.motion import DOWN, FORWARD, TIP, SkillFailure
 from graph_planner_ros.sim.reach import Stand, stands_over
-from graph_planner_ros.sim.robot_model import HAND_LENGTH, ROD_FORWARD, ROD_LEFT, WRIST_FORWARD
+from graph_planner_ros.sim.robot_model import ARM_LENGTH, HAND_LENGTH, ROD_FORWARD, ROD_LEFT, ROD_LENGTH, WRIST_FORWARD
 from graph_planner_ros.sim.skill_context import Skill, SkillContext, long_side, precondition
 from graph_planner_ros.sim.skills_door import move_door
 from graph_planner_ros.sim.skills_pick import pick_up, plan_entry, surface_under
@@ -39,52 +40,60 @@ def press(context: SkillContext, fixture: Fixture, on: bool) -> Skill:
     button = fixture.button
     if button is None:
         raise precondition("not_reachable", f"{fixture.fixture_id} has no switch")
-    robot = context.robot
-    with_rod = robot.holding
-    forward = WRIST_FORWARD + (ROD_FORWARD if with_rod else HAND_LENGTH + TIP)
-    lateral = ROD_LEFT if with_rod else 0.0
     context.enter("driving to the switch", 0.05)
-    stands = _switch_stands(context, fixture, button, forward, lateral)
+    stands = _switch_stands(context, fixture, button, _tool(context))
     yield from context.go(stands, f"press the switch of {fixture.fixture_id}", button)
     context.enter("pressing the switch", 0.5)
-    yield from _press_here(context, fixture, button, on, forward, lateral)
+    yield from _press_here(context, fixture, button, on)
 
 
-def _switch_stands(context: SkillContext, fixture: Fixture, button: FloatArray, forward: float,
-                   lateral: float) -> list[Stand]:  # fmt: skip
-    low, high = button[2] - 0.04, button[2] + 0.04
+@dataclass(frozen=True)
+class _Tool:
+    """What presses: the joint that moves it, how far it travels, and where it is when drawn in [m]."""
+
+    joint: str
+    travel: float
+    forward: float
+    lateral: float
+    pitch: float
+
+
+def _tool(context: SkillContext) -> _Tool:
     if context.robot.holding:
-        low -= HAND_LENGTH
-    stands = stands_over(context.fixtures, button[:2], (low, high), fixture, context.robot.pose, forward, lateral,
-                         margin=0.07, own_blocks=False)  # fmt: skip
+        return _Tool("rod", ROD_LENGTH, WRIST_FORWARD + ROD_FORWARD, ROD_LEFT, DOWN)
+    return _Tool("arm", ARM_LENGTH, WRIST_FORWARD + HAND_LENGTH + TIP, 0.0, FORWARD)
+
+
+def _switch_stands(context: SkillContext, fixture: Fixture, button: FloatArray, tool: _Tool) -> list[Stand]:
+    heights = (float(button[2]) - 0.03, float(button[2]) + 0.03)
+    stands = stands_over(context.fixtures, button[:2], heights, fixture, context.robot.pose, tool.forward, tool.lateral,
+                         margin=0.07, own_blocks=False, travel=tool.travel)  # fmt: skip
     heading = fixture.box.yaw + math.pi
     # A switch is pressed along the direction that it faces.
     return [s for s in stands if math.cos(s.yaw - heading) > math.cos(math.radians(40))] or stands
 
 
-def _press_here(context: SkillContext, fixture: Fixture, button: FloatArray, on: bool, forward: float,
-                lateral: float) -> Skill:  # fmt: skip
-    robot, mover = context.robot, context.mover
-    with_rod = robot.holding
-    pitch = DOWN if with_rod else FORWARD
-    robot.move("gripper", robot.target("gripper") if with_rod else 0.0)
+def _press_here(context: SkillContext, fixture: Fixture, button: FloatArray, on: bool) -> Skill:
+    robot, mover, tool = context.robot, context.mover, _tool(context)
+    if tool.joint == "arm":
+        robot.move("gripper", 0.0)
     yield from mover.gaze(button, wait=False)
-    yield from mover.joints(lift=float(button[2]), wrist_pitch=pitch, strict=False)
+    yield from mover.joints(lift=float(button[2]), wrist_pitch=tool.pitch, strict=False)
     x, y, _ = robot.pose
     distance = float(np.hypot(button[0] - x, button[1] - y))
-    along = math.sqrt(max(distance**2 - lateral**2, 0.0))
+    along = math.sqrt(max(distance**2 - tool.lateral**2, 0.0)) - tool.forward
     here = robot.commanded("base_yaw")
-    yaw = math.atan2(button[1] - y, button[0] - x) - math.asin(min(lateral / distance, 1.0))
-    yaw = here + math.remainder(yaw - here, 2 * math.pi)
-    yield from mover.joints(base_yaw=yaw, arm=max(along - forward - 0.04, 0.0))
-    robot.move("arm", along - forward, 0.3)
-    yield from mover.until(lambda: robot.arrived("arm", tolerance=0.004), 2.0)
-    tool = robot.rod_position if with_rod else _finger_tip(context)
-    pressed = float(np.linalg.norm(tool - button)) < PRESSED
+    yaw = math.atan2(button[1] - y, button[0] - x) - math.asin(min(tool.lateral / distance, 1.0))
+    yield from mover.joints(base_yaw=here + math.remainder(yaw - here, 2 * math.pi))
+    yield from mover.joints(**{tool.joint: max(along - 0.04, 0.0)})
+    robot.move(tool.joint, along, 0.3)
+    yield from mover.until(lambda: robot.arrived(tool.joint, tolerance=0.004), 2.0)
+    tip = robot.rod_position if tool.joint == "rod" else _finger_tip(context)
+    pressed = float(np.linalg.norm(tip - button)) < PRESSED
     if pressed:
         context.world.switch(fixture.fixture_id, on)
         yield from mover.wait(0.15)
-    yield from mover.joints(arm=max(along - forward - 0.08, 0.0))
+    yield from mover.joints(**{tool.joint: 0.0 if tool.joint == "rod" else max(along - 0.08, 0.0)})
     if not pressed:
         yield from mover.home()
         raise SkillFailure("not_reachable", f"the hand did not get to the switch of {fixture.fixture_id}")
@@ -127,7 +136,8 @@ def _treat(context: SkillContext, item: SceneNode, place: SceneNode, switch: boo
     context.enter("waiting", 0.9)
     yield from context.mover.wait(HEATING if switch else COOLING)
     if switch:
-        yield from _press_off(context, fixture)
+        assert fixture.button is not None
+        yield from _press_here(context, fixture, fixture.button, False)
         yield from context.mover.home()
     context.span = (0.6, 0.8)
     yield from move_door(context, fixture, door.open_position)
@@ -136,15 +146,6 @@ def _treat(context: SkillContext, item: SceneNode, place: SceneNode, switch: boo
     yield from pick_up(context, again, place)
     if context.held is not None:
         context.held.node = held.node
-
-
-def _press_off(context: SkillContext, fixture: Fixture) -> Skill:
-    """Press the switch again from where the robot stands."""
-    button = fixture.button
-    assert button is not None
-    with_rod = context.robot.holding
-    forward = WRIST_FORWARD + (ROD_FORWARD if with_rod else HAND_LENGTH + TIP)
-    yield from _press_here(context, fixture, button, False, forward, ROD_LEFT if with_rod else 0.0)
 
 
 # --- wash ---------------------------------------------------------------------------------------------------------

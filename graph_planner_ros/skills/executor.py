@@ -52,7 +52,8 @@ def check_postconditions(
 
     Only visible evidence that is newer than ``since`` counts: what nobody has looked at is unknown, which is no
     failure. A state alone cannot tell "seen to be false" from "not seen yet", so without a graph nothing is held
-    against the action.
+    against the action. Relations that should have ended are not held against it either: what the robot lifts may
+    look to the camera as if it still lay there, and the robot's touch knows better.
 
     Args:
         state: believed state; not used without ``graph``, and kept so that all checks are called alike.
@@ -61,6 +62,7 @@ def check_postconditions(
     if graph is None:
         return None
     added, deleted = effects(domain, action)
+    deleted = frozenset(atom for atom in deleted if atom.predicate in domain.attributes)
     for wanted, atoms in ((True, added), (False, deleted)):
         for atom in sorted(atoms):
             if _seen(domain, graph, atom, since) is (not wanted):

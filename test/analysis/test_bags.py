@@ -17,7 +17,8 @@ from graph_planner_ros.analysis.bag_repair import is_complete, repair_bag, summa
 from graph_planner_ros.analysis.bag_writer import BagWriter, Topic
 
 BOOL = Topic("/holding", "std_msgs/msg/Bool", "bool data\n")
-STRING = Topic("/words", "std_msgs/msg/String", "string data\n", "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18")
+STRING_HASH = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"
+STRING = Topic("/words", "std_msgs/msg/String", "string data\n", STRING_HASH)
 TRUE = b"\x00\x01\x00\x00\x01"
 START = 1_700_000_000_000_000_000
 

@@ -58,7 +58,7 @@ class FakeCamera(ManagedNode):
     """Publishes frames when told to."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("camera", (), **options)
+        super().__init__("camera", (), **options)  # offers its images as best effort, as most cameras do
         self.graphs: list[Any] = []
         self.detections: list[Any] = []
 

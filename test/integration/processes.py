@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -65,17 +66,13 @@ class Processes:
         for process in self.running.values():
             process.send_signal(signal.SIGTERM)
         for process in self.running.values():
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(15.0)
-            except subprocess.TimeoutExpired:
-                pass
             _kill_group(process)
         self.running.clear()
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()

@@ -72,7 +72,9 @@ def test_parameters_are_described_with_their_range(system: System) -> None:
 def test_a_running_node_takes_only_parameters_that_may_change(system: System) -> None:
     node = system.add(Sample)
     answers = system.on_thread(
-        node, node.set_parameters, [Parameter("count", value=4), Parameter("count", value=9), Parameter("rate", value=3.0)]
+        node,
+        node.set_parameters,
+        [Parameter("count", value=4), Parameter("count", value=9), Parameter("rate", value=3.0)],
     )
     assert [answer.successful for answer in answers] == [True, False, False]
     assert "count" in answers[1].reason and "unconfigured" in answers[2].reason
@@ -115,7 +117,9 @@ def test_diagnostics_say_the_state_and_the_fault(system: System) -> None:
     node = system.add(Sample, autostart=False, diagnostics_period=0.05)
     node.fail = "configure"
     system.transition(node, "trigger_configure")
-    wait_until(lambda: [s for s in seen if s.level == DiagnosticStatus.ERROR and "model file" in s.message], "the fault")
+    wait_until(
+        lambda: [s for s in seen if s.level == DiagnosticStatus.ERROR and "model file" in s.message], "the fault"
+    )
 
 
 def test_an_exception_in_a_callback_is_counted_and_the_node_goes_on(system: System) -> None:
@@ -168,7 +172,9 @@ def _sockets(pid: int) -> int:
 
 
 def test_a_node_process_with_bad_parameters_says_which_and_ends_with_2() -> None:
-    process = node_process("graph_planner_ros.nodes.executor", "--ros-args", "-p", "skill_timeout:=-5.0", "-p", "typo:=1")
+    process = node_process(
+        "graph_planner_ros.nodes.executor", "--ros-args", "-p", "skill_timeout:=-5.0", "-p", "typo:=1"
+    )
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "skill_timeout" in output and "typo" in output

@@ -162,9 +162,7 @@ def test_a_fresh_look_can_be_waited_for(system: System) -> None:
     wait_until(client.service_is_ready, "reobserve is offered")
 
     def ask(name: str, timeout: float) -> Any:
-        return system.on_thread(
-            eyes.camera, client.call_async, Reobserve.Request(instance_id=name, timeout=timeout)
-        )
+        return system.on_thread(eyes.camera, client.call_async, Reobserve.Request(instance_id=name, timeout=timeout))
 
     nothing = ask("", 0.3)
     wait_until(nothing.done, "the time-out")

@@ -15,7 +15,7 @@ from graph_planner_ros.skills.result import SkillResult, SkillStatus
 from graph_planner_ros.srv import PlanTask
 
 EXECUTOR = {"settle": 0.0, "server_timeout": 1.5, "acknowledge_timeout": 1.0, "feedback_timeout": 3.0}
-PLANNER = {"engine": "graph_planner_ros.planning.engines.mimir:MimirEngine", "settle": 0.0, "scene_timeout": 5.0, "executor_timeout": 2.0, "restart_timeout": 5.0}
+PLANNER = {"settle": 0.0, "scene_timeout": 5.0, "executor_timeout": 2.0, "restart_timeout": 5.0}
 Status = messages.GoalStatus
 
 
@@ -112,7 +112,7 @@ def test_a_skill_that_the_robot_does_not_have_is_reported_with_those_it_has(syst
     result = robot.do("put a mug on the dining table")
     assert result.status not in (Status.SUCCEEDED, Status.RUNNING)
     assert "go_to, look" in result.reason
-    assert [list(e.skills) for e in robot.client.events if hasattr(e, "skills")][0] == ["go_to", "look"]
+    assert next(list(e.skills) for e in robot.client.events if hasattr(e, "skills")) == ["go_to", "look"]
 
 
 def test_without_a_bridge_the_task_fails_within_bounds_and_says_so(system: System) -> None:

@@ -87,6 +87,9 @@ SEVERAL_GOALS = [
     ("OPEN FRIDGE THEN GO TO THE SINK", [{"not closed(Fridge)"}, {"not closed(Fridge)", "at(SinkBasin)"}]),
     ("heat the egg. Then put it in the bowl.", [{"hot(Egg)"}, {"hot(Egg)", "in(Egg, Bowl)"}]),
     ("open the fridge and look in", [{"not closed(Fridge)", "observed(Fridge)"}]),
+    ("go to the fridge and open it", [{"at(Fridge)", "not closed(Fridge)"}]),
+    ("go to the fridge, then put the egg in the sink", [{"at(Fridge)"}, {"in(Egg, SinkBasin)"}]),
+    ("go to the fridge and bring the egg to the sink", [{"at(Fridge)"}, {"in(Egg, SinkBasin)"}]),
     ("heat the egg and then cool it", [{"hot(Egg)"}, {"cold(Egg)"}]),
     ("put the mug in the sink, after that put it in the cabinet", [{"in(Mug, SinkBasin)"}, {"in(Mug, Cabinet)"}]),
     (

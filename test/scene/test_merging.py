@@ -308,8 +308,14 @@ def test_merging_two_nodes_averages_by_their_observations(first: int, second: in
 
 @pytest.mark.parametrize(
     ("label", "expected"),
-    [("Mug", "mug_1"), ("CounterTop", "counter_top_1"), ("Mug (Red)", "mug_red_1"), ("café-1", "café_1_1"), ("!", "thing_1")],
-)  # fmt: skip
+    [
+        ("Mug", "mug_1"),
+        ("CounterTop", "counter_top_1"),
+        ("Mug (Red)", "mug_red_1"),
+        ("café-1", "café_1_1"),
+        ("!", "thing_1"),
+    ],
+)
 def test_ids_are_made_of_any_label(domain: Domain, label: str, expected: str) -> None:
     updater = SceneUpdater(domain)
     assert updater._new_id(SceneGraph(), label) == expected

@@ -116,6 +116,18 @@ def test_receptacles_hold_an_egg_that_is_put_into_them(world: KitchenWorld) -> N
         assert world.item_pose(name)[1][2, 2] > 0.99
 
 
+@pytest.mark.parametrize("aside", [-0.008, 0.0, 0.008])
+def test_an_apple_that_is_let_go_over_a_bowl_falls_into_it(world: KitchenWorld, aside: float) -> None:
+    bowl = "bowl_1"
+    position, rotation = world.item_pose(bowl)
+    release = position + rotation @ np.array([0.005, aside, 0.0])
+    release[2] = position[2] + world.items[bowl].size[2] / 2 + world.items["apple_1"].size[2] / 2 + 0.015
+    world.set_item_pose("apple_1", release, 0.0)
+    seconds(world, 1.5)
+    assert container_of(world, "apple_1") == bowl
+    assert world.item_pose("apple_1")[0][2] < position[2] + 0.03
+
+
 def test_doors_stay_where_they_are_left(world: KitchenWorld) -> None:
     for name, info in world.fixtures.items():
         if info.door:

@@ -132,6 +132,24 @@ def test_dropping_and_slipping_reach_the_robot(world: KitchenWorld) -> None:
     assert robot.slip_next
 
 
+def test_what_drops_over_a_surface_falls_on_it_and_elsewhere_it_is_put_back(world: KitchenWorld) -> None:
+    robot = world.robot
+    assert isinstance(robot, StandIn)
+    counter = world.fixtures["counter_top_3"]
+    robot.held_body = "egg_1"
+    above = counter.box.center.copy()
+    above[2] = 1.0
+    world.set_item_pose("egg_1", above, 0.0)
+    world.disturb("drop")
+    assert np.allclose(world.item_pose("egg_1")[0], above), "it falls by itself"
+    robot.held_body = "egg_1"
+    world.set_item_pose("egg_1", np.array([*world.layout.start, 1.0]), 0.0)
+    world.disturb("drop")
+    world.step(200)
+    place = container_of(world, "egg_1")
+    assert place is not None and world.fixtures[place].label in ("CounterTop", "DiningTable")
+
+
 def test_a_stuck_door_resists_and_comes_free_after_the_failed_attempts(world: KitchenWorld) -> None:
     dof = int(world.model.joint("fridge_1/door").dofadr[0])
     world.disturb("stick_door", "Fridge")

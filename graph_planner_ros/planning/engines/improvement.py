@@ -13,7 +13,6 @@ from typing import NamedTuple
 from graph_planner_ros.planning.engines.model import DomainModel, Operator, ProblemModel, Row, substitute
 from graph_planner_ros.planning.engines.reduction import Movement
 
-
 _NO_WAY = 1e6
 
 
@@ -49,6 +48,11 @@ class PlanImprover:
         if movement is not None:
             self._place = next(row[1] for row in problem.atoms if row[0] == movement.predicate)
         self._grounded: dict[Row, _Ground] = {}
+        self._about: dict[str, list[Row]] = {}
+        for row in sorted(problem.atoms):
+            if row[0] not in domain.statics:
+                for name in set(row[1:]):
+                    self._about.setdefault(name, []).append(row)
         self._alike: dict[str, list[str]] = {}
         for name in sorted(things):
             self._alike.setdefault(problem.objects.get(name, ""), []).append(name)
@@ -87,6 +91,7 @@ class PlanImprover:
                     # an exchange of both, so that a plan may also swap the parts of two things
                     swap = {name: other, other: name}
                     yield [(row[0], *(swap.get(item, item) for item in row[1:])) for row in steps]
+                    yield from self._fetched_elsewhere(steps, name, other)
         for index in range(len(steps) - 1):
             for name in steps[index][1:]:
                 for other in self._alike.get(self._problem.objects.get(name, ""), ()):
@@ -100,6 +105,20 @@ class PlanImprover:
                 if abs(target - index) > 1 or target == index + 1:
                     rest = steps[:index] + steps[index + 1 :]
                     yield [*rest[:target], steps[index], *rest[target:]]
+
+    def _fetched_elsewhere(self, steps: list[Row], name: str, other: str) -> Iterable[list[Row]]:
+        """Exchange a thing for another, and where it is at first for where the other is."""
+        for fact in self._about.get(name, ()):
+            for alternative in self._about.get(other, ()):
+                if fact[0] != alternative[0] or len(fact) != 3 or fact.index(name) != alternative.index(other):
+                    continue
+                places = {name: other, fact[3 - fact.index(name)]: alternative[3 - fact.index(name)]}
+                first = next((row for row in steps if places.keys() <= set(row[1:])), None)
+                if first is not None:
+                    yield [
+                        tuple((places if row is first else {name: other}).get(item, item) for item in row)
+                        for row in steps
+                    ]
 
     def _execute(self, steps: list[Row]) -> tuple[list[Row], float] | None:
         """Return the steps that applied, those that repaired them, and the cost; None if the last did not apply."""
@@ -158,7 +177,9 @@ class PlanImprover:
             operator.parameters[name] in ancestors.get(objects.get(of, ""), ()) for name, of in binding.items()
         )
         here = self._movement.predicate if self._movement is not None else None
-        needed, forbidden, place = set(), set(), None
+        needed: set[Row] = set()
+        forbidden: set[Row] = set()
+        place: str | None = None
         for condition in operator.conditions:
             atom = substitute(condition.atom, binding)
             if atom[0] == here:

@@ -179,7 +179,7 @@ def _problem_text(domain: DomainModel, problem: ProblemModel, parts: RelevantPar
     lines.append(") (:init")
     if domain.has_costs:
         lines.append("(= (total-cost) 0)")
-    lines.extend(f"({' '.join(row)})" for row in problem.atoms if row[0] in used and kept.issuperset(row[1:]))
+    lines.extend(f"({' '.join(row)})" for row in sorted(problem.atoms) if row[0] in used and kept.issuperset(row[1:]))
     values = {row: value for row, value in problem.values.items() if row[0] in priced and kept.issuperset(row[1:])}
     if movement is not None:
         values.update(_staying(domain, problem, kept, movement))
