@@ -225,12 +225,21 @@ def evaluate_kitchen_command(
 @benchmark_app.command("planner")
 def benchmark_planner_command(
     json_file: JsonFile = None,
+    tasks: Annotated[int, typer.Option(help="Tasks for each size of kitchen.", min=1)] = 3,
+    steps: Annotated[int, typer.Option(help="Planning steps for each task at most.", min=1)] = 5,
+    timeout: Annotated[float, typer.Option(help="Seconds for one planner call.")] = 30.0,
     seed: Annotated[int, typer.Option(help="Seed of the generated kitchens.", min=0)] = 0,
 ) -> None:
-    """Compare the planning engines on generated kitchens of growing size."""
-    from graph_planner_ros.running import run_planner_benchmark
+    """Compare pymimir with Fast Downward at every planning step, in generated kitchens of growing size."""
+    from graph_planner_ros.benchmarks.planner import benchmark_planner, print_benchmark
+    from graph_planner_ros.planning.engines import EngineMissingError
 
-    raise typer.Exit(run_planner_benchmark(console, seed, json_file))
+    try:
+        report = benchmark_planner(tasks=tasks, steps=steps, seed=seed, timeout=timeout, progress=errors.print)
+    except EngineMissingError as error:
+        raise fail(str(error), 3) from None
+    print_benchmark(report, console)
+    write_json(json_file, report.as_json())
 
 
 @bag_app.command("info")

@@ -94,11 +94,12 @@ def call_disturb(kind: str, target: str, namespace: str, wait: float, stop: Stop
 def _call(service: Any, name: str, request: Any, namespace: str, wait: float, stop: Stop) -> Any:
     with TaskClient(namespace) as client:
         caller = client.node.create_client(service, name)
+        full_name = client.node.resolve_service_name(name)
         if not client.spin_until(caller.service_is_ready, wait, stop):
-            return f"nobody offers the service {caller.srv_name}. Is the system up (graph-planner up)?"
+            return f"nobody offers the service {full_name}. Is the system up (graph-planner up)?"
         future = caller.call_async(request)
         if not client.spin_until(future.done, 120.0, stop):
-            return f"the service {caller.srv_name} did not answer"
+            return f"the service {full_name} did not answer"
         return future.result()
 
 

@@ -73,7 +73,9 @@ class SkillRun:
         assert self._steps is not None
         if self._bridge.world.data.time >= self._end:
             self._steps.close()
-            self._finish(SkillResult(SkillStatus.EXECUTION_FAILED, "timeout", f"{self.skill} took longer than allowed", True))
+            self._finish(
+                SkillResult(SkillStatus.EXECUTION_FAILED, "timeout", f"{self.skill} took longer than allowed", True)
+            )
             return self.result
         try:
             next(self._steps)

@@ -55,7 +55,7 @@ PARAMETERS = (
     Param("camera_rate", 4.0, "depth and instance images per simulated second", 0.1, 30.0),
     Param("color_rate", 1.0, "colour images per simulated second, at most camera_rate; 0: none", 0.0, 30.0),
     Param("truth_rate", 2.0, "ground truth messages per simulated second; 0: none", 0.0, 30.0),
-    Param("client_timeout", 5.0, "silence of the executor after which its skill is stopped, wall seconds", 0.5, 60.0),
+    Param("client_timeout", 10.0, "silence of the executor after which its skill is stopped, wall seconds", 0.5, 60.0),
     Param("frame_prefix", "", "prefix of all TF frames but map, for several robots"),
 )
 

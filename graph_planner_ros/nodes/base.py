@@ -30,6 +30,8 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability
 """State that a late subscriber must get: scene graph, plan, goal status."""
 RELIABLE = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 """Events, of which none may be lost."""
+KEPT = QoSProfile(depth=20, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Events that a node which was restarted must hear of afterwards; who subscribes with `RELIABLE` hears the new ones."""
 IMAGES = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
 """Images of a camera that offers them reliably; who subscribes with `SENSOR` gets them too."""
 SENSOR = qos_profile_sensor_data
@@ -130,8 +132,8 @@ class ManagedNode(LifecycleNode):
         """Return whether somebody still waits for an answer; the end of the process waits a moment for it."""
         return False
 
-    def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
-        """Return level (of DiagnosticStatus), a sentence and values."""
+    def diagnose(self) -> tuple[Any, str, dict[str, Any]]:
+        """Return level (a constant of DiagnosticStatus), a sentence and values."""
         return DiagnosticStatus.OK, "ready" if self.active else "not active", {}
 
     # ---- helpers

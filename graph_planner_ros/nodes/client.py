@@ -127,8 +127,8 @@ class TaskClient:
     ) -> TaskReport:
         """Send an instruction and wait for its end.
 
-        If the planner dies and comes back, the instruction is sent again, at most ``RESENDS`` times: the belief outlives
-        the planner, so the task goes on from what has been done.
+        If the planner dies and comes back, the instruction is sent again, at most ``RESENDS`` times: the belief
+        outlives the planner, so the task goes on from what has been done.
 
         Args:
             timeout: seconds of wall time after which the task is cancelled.

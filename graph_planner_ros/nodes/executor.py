@@ -19,7 +19,7 @@ from graph_planner_ros.conversions import (
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import KEPT, LATCHED, RELIABLE, ManagedNode, Param, run_node
 from graph_planner_ros.nodes.mailbox import Mailbox
 from graph_planner_ros.nodes.skill_client import SkillClient, SkillTimeouts
 from graph_planner_ros.nodes.step_runner import StepRunner, StepSettings
@@ -80,7 +80,7 @@ class ExecutorNode(ManagedNode):
         )
         self._skills = SkillClient(self, timeouts)
         self._failures = self.create_publisher(messages.ActionFailure, "events/action_failure", RELIABLE)
-        self._completions = self.create_publisher(messages.SubtaskCompleted, "events/subtask_completed", RELIABLE)
+        self._completions = self.create_publisher(messages.SubtaskCompleted, "events/subtask_completed", KEPT)
         self._states = self.create_publisher(messages.ExecutorState, "executor/state", LATCHED)
         self._entities = [
             self._failures,

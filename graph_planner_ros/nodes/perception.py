@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from graph_planner_ros.conversions import (
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import IMAGES, LATCHED, RELIABLE, SENSOR, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, SENSOR, ManagedNode, Param, run_node
 from graph_planner_ros.nodes.frames import FrameAssembler
 from graph_planner_ros.nodes.markers import graph_markers
 from graph_planner_ros.nodes.perception_worker import EffectEvent, PerceptionWorker, load_or_empty
@@ -73,6 +74,8 @@ STREAMS: dict[str, tuple[Any, str]] = {
 }
 """What a frame consists of: type and topic of each part."""
 KINDS = tuple(STREAMS)
+FUTURE = 1.0
+"""Events further ahead of time than this [s] are of a simulation that ran before."""
 
 
 class PerceptionNode(ManagedNode):
@@ -88,6 +91,8 @@ class PerceptionNode(ManagedNode):
         self._pending: tuple[float, dict[str, Any]] | None = None
         self._holding: tuple[float, bool] | None = None
         self._last_event = float("-inf")
+        self._restored = float("-inf")
+        self._early: deque[EffectEvent] = deque(maxlen=50)
         self._waiting: list[tuple[float, Future]] = []
         self._newest: SceneGraph | None = None
         self._marker_due = 0.0
@@ -104,6 +109,7 @@ class PerceptionNode(ManagedNode):
         if problem:
             self.get_logger().error(problem)
             self._keep_aside()
+        self._restored = self._graph.stamp if self._graph.nodes else float("-inf")
         self._graph.frame_id = str(self.value("map_frame"))
         self._buffer = TransformBuffer()
         self._assembler = FrameAssembler(KINDS, bool(self.value("stamp_on_arrival")))
@@ -126,7 +132,7 @@ class PerceptionNode(ManagedNode):
             subscribe(TFMessage, "/tf_static", functools.partial(self._on_transforms, True), LATCHED),
             subscribe(messages.SceneGraph, "fixtures", self._on_fixtures, LATCHED),
             subscribe(Bool, "gripper/holding", self._on_holding, 10),
-            subscribe(messages.SubtaskCompleted, "events/subtask_completed", self._on_completed, RELIABLE),
+            subscribe(messages.SubtaskCompleted, "events/subtask_completed", self._on_completed, KEPT),
             self.create_service(Reobserve, "reobserve", self._on_reobserve, callback_group=ReentrantCallbackGroup()),
         ]
 
@@ -206,6 +212,9 @@ class PerceptionNode(ManagedNode):
             self._state_file,
         )
         self._worker.start()
+        for event in self._early:
+            self._worker.put_event(event)
+        self._early.clear()
 
     # ---- subscriptions
 
@@ -260,11 +269,17 @@ class PerceptionNode(ManagedNode):
         self._holding = (self.now(), bool(message.data))
 
     def _on_completed(self, message: messages.SubtaskCompleted) -> None:
+        """Apply the effects of a skill; events from before a restart come again, for those that the file lacks."""
         stamp = from_stamp(message.header.stamp)
+        if stamp <= self._restored or stamp > self.now() + FUTURE:
+            return
         self._last_event = max(self._last_event, stamp)
+        action = step_from_msg(message.subtask).action
+        event = EffectEvent((message.task_id, message.revision, message.index), action, stamp)
         if self._worker is not None:
-            action = step_from_msg(message.subtask).action
-            self._worker.put_event(EffectEvent((message.task_id, message.revision, message.index), action, stamp))
+            self._worker.put_event(event)
+        else:
+            self._early.append(event)
 
     def _on_jump(self, jump: Any) -> None:
         self.get_logger().warning(
@@ -272,7 +287,9 @@ class PerceptionNode(ManagedNode):
         )
         self._buffer.clear()
         self._assembler.clear()
-        self._pending, self._holding, self._last_event = None, None, float("-inf")
+        self._pending, self._holding = None, None
+        self._last_event = self._restored = float("-inf")
+        self._early.clear()
         if self._worker is not None:
             self._worker.time_jumped()
 

@@ -190,9 +190,8 @@ class TaskRunner:
             found = self.mailbox.wait_for(lambda: _first(box), 1e6)
         finally:
             self.planning_time += time.perf_counter() - started
-        if isinstance(found, BaseException):
-            raise found
-        assert found is not None
+        if not isinstance(found, Decision):
+            raise found if isinstance(found, BaseException) else RuntimeError("the planning thread gave no answer")
         if self._session is not None:
             self.replans = self._session.replans
             self.goal_text = goal_to_pddl(self._session.goal, NameMap(self.domain))

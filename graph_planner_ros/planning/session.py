@@ -137,6 +137,7 @@ class TaskSession:
     def start(self, graph: SceneGraph, state: SymbolicState) -> Decision:
         """Make the first plan."""
         self.planner.negative.new_task()
+        self.planner.negative.clock_went_back(graph.stamp)
         belief = self._tracker.update(graph, state)
         return self._advance(belief) or self._plan(belief, "")
 
@@ -191,9 +192,18 @@ class TaskSession:
     # ---- what the events mean
 
     def _action(self, step: PlannedStep | GroundAction | int) -> GroundAction:
-        if isinstance(step, int):
-            step = self._steps[step]
-        return step.action if isinstance(step, PlannedStep) else step
+        """Return the action of the step that is running.
+
+        Raises:
+            ValueError: if ``step`` is not the step that is to be run now.
+        """
+        if self._next >= len(self._steps):
+            raise ValueError(f"{step} was reported, but no step is to be run")
+        expected = self._steps[self._next].action
+        action = step.action if isinstance(step, PlannedStep) else step
+        if action not in (expected, self._next):
+            raise ValueError(f"{action} was reported, but step {self._next}, {expected}, is to be run")
+        return expected
 
     def _is_find(self, action: GroundAction) -> bool:
         return self.domain.hypotheses is not None and action.name == self.domain.hypotheses.action

@@ -73,6 +73,7 @@ class BeliefTracker:
     instruction: str = ""
     disbelieved: dict[Atom, float] = field(default_factory=dict)
     _last_place: dict[str, str] = field(default_factory=dict)
+    _carried_to: dict[str, str] = field(default_factory=dict)
     _now: float = 0.0
 
     def update(self, graph: SceneGraph, state: SymbolicState) -> Belief:
@@ -115,7 +116,9 @@ class BeliefTracker:
 
     def _remember_places(self, graph: SceneGraph, state: SymbolicState) -> None:
         sightings = []
-        for thing, place in _places(self.domain, state).items():
+        places = _places(self.domain, state)
+        self._remember_carried(state, places)
+        for thing, place in places.items():
             self._last_place[thing] = place
             node, place_node = graph.nodes.get(thing), graph.nodes.get(place)
             if node is None or place_node is None:
@@ -126,17 +129,28 @@ class BeliefTracker:
                 self.negative.contradict(thing, place, node.last_seen, thing)
         self.positive.observe(sightings)
 
+    def _remember_carried(self, state: SymbolicState, places: dict[str, str]) -> None:
+        """Remember where the robot is with what it carries: if that gets lost, it is likely to be there."""
+        item = self.domain.hypotheses.item_type if self.domain.hypotheses else ""
+        here = next((atom.arguments[-1] for atom in state.atoms if atom.predicate == self.domain.location), None)
+        for thing, of in state.objects.items():
+            if self.domain.is_a(of, item):
+                self._carried_to.pop(thing, None)
+                if thing not in places and here is not None:
+                    self._carried_to[thing] = here
+
     def _lost(self, graph: SceneGraph, state: SymbolicState) -> dict[str, frozenset[str]]:
         """Return label -> last places of things that perception has not seen lately; note those that are gone."""
         lost: dict[str, frozenset[str]] = {}
         for name, node in graph.nodes.items():
             if name in state.objects or node.label not in self.domain.classes:
                 continue
-            place = self._last_place.get(name) or self._graph_place(graph, name)
+            place = self._carried_to.get(name) or self._last_place.get(name) or self._graph_place(graph, name)
             if place is None or place not in state.objects:
                 continue
             disbelieved = any(atom.arguments[0] == name for atom in self.disbelieved)
-            if node.presence is Presence.STALE and not disbelieved:
+            carried = name in self._carried_to
+            if (node.presence is Presence.STALE or carried) and not disbelieved:
                 lost[node.label] = lost.get(node.label, frozenset()) | {place}
             elif node.presence is Presence.ABSENT and self.negative.get(node.label, place) is None:
                 there = things_in(self.domain, state, node.label, place)

@@ -75,7 +75,8 @@ def reassociate(
 
     First things that left the gripper (``loose``: id -> where), then things put somewhere that have no position
     yet (at the place they are believed at), then those that are not in their spot but may lie elsewhere in the same
-    place (``displaced``: id -> place, None: nobody knows), then those that are missed (``lost``), which may be anywhere.
+    place (``displaced``: id -> place, None: nobody knows), then those that are missed (``lost``), which may be
+    anywhere.
 
     Args:
         places: index of an observation -> id of the fixture or receptacle where it lies.

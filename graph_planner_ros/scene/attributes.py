@@ -23,6 +23,9 @@ MIN_PIXELS = 120
 SLIDE_STEP = 0.02
 """Smaller changes of a drawer's position [m] are noise."""
 
+OPEN_SLIDE = 0.1
+"""A sliding part further out than this [m] is open; what lies in it may have slid about."""
+
 
 @dataclass
 class AttributeBelief:
@@ -31,12 +34,14 @@ class AttributeBelief:
     Attributes:
         slides: fixture id -> how far its sliding part is out of its front [m].
         doubted: ids of fixtures that the last image showed open, whatever is believed of them.
+        read_now: ids of fixtures whose sliding part the last image showed at rest and open.
         unsettled: ids of fixtures whose sliding part seems to be moving.
     """
 
     domain: Domain
     slides: dict[str, float] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
+    read_now: set[str] = field(default_factory=set)
     doubted: set[str] = field(default_factory=set)
     _seen_at: dict[str, tuple[str, float]] = field(default_factory=dict)
     _pending: dict[str, float] = field(default_factory=dict)
@@ -69,6 +74,7 @@ class AttributeBelief:
             node.last_seen, node.observations = stamp, node.observations + 1
             changed |= self._set_visible(node, attributes, stamp)
         self.doubted.clear()
+        self.read_now.clear()
         for reading in observations.parts:
             node = graph.nodes.get(reading.node_id)
             if node is None:
@@ -133,8 +139,14 @@ class AttributeBelief:
         if last is not None and abs(last - slide) < SLIDE_STEP:
             self._slide(graph, node, slide)
             self.unsettled.discard(node.instance_id)
+            self.read_now.add(node.instance_id)
         else:
             self.unsettled.add(node.instance_id)
+
+    def in_motion(self, fixture_id: str) -> bool:
+        """Return whether a drawer is out and may be moving, so that what is in it cannot be located."""
+        out = fixture_id in self.unsettled or self.slides.get(fixture_id, 0.0) > OPEN_SLIDE
+        return out and fixture_id not in self.read_now
 
     def note_seen(self, node_id: str, fixture_id: str) -> None:
         """Remember how far a drawer was out when a thing was seen in it."""

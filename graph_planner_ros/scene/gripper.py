@@ -31,6 +31,7 @@ from graph_planner_ros.scene.graph import (
     SceneGraph,
 )
 from graph_planner_ros.scene.observation import RobotState
+from graph_planner_ros.scene.relations import find_place
 
 PERSISTENCE = 0.5
 """Seconds for which the gripper must feel the contrary before the belief follows it."""
@@ -119,6 +120,9 @@ class GripperBelief:
             return False
         for node_id in believed:
             remove_relations(graph, (HOLDING,), ROBOT_ID, node_id)
+            place = find_place(graph, self.domain, graph.nodes[node_id]) if node_id in graph.nodes else None
+            if place is not None:
+                set_place(graph, node_id, place.pair, PERCEPTION, stamp, 0.5)
         return True
 
     def _adopt(self, graph: SceneGraph, robot: RobotState, stamp: float) -> bool:

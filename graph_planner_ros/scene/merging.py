@@ -10,11 +10,10 @@ import numpy as np
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.scene.absence import AbsenceJudge
 from graph_planner_ros.scene.association import associate, reassociate
-from graph_planner_ros.scene.attributes import AttributeBelief
+from graph_planner_ros.scene.attributes import OPEN_SLIDE, AttributeBelief
 from graph_planner_ros.scene.belief import (
     AT,
     NEXT_TO,
-    PLACE_RELATIONS,
     held,
     is_fixture,
     is_movable_receptacle,
@@ -39,9 +38,6 @@ from graph_planner_ros.scene.observation import Observations, ObservedObject, Ro
 from graph_planner_ros.scene.presence import Sight, sight
 from graph_planner_ros.scene.relations import find_place, neighbours
 from graph_planner_ros.scene.tracking import MergeConfig, MergeReport, Track, fuse, mean_box, visible_area
-
-OPEN_SLIDE = 0.1
-"""A sliding part further out than this [m] is open; what lies in it may have slid about."""
 
 
 class SceneUpdater:
@@ -171,7 +167,7 @@ class SceneUpdater:
         """
         found: dict[str, str | None] = {}
         skip = {*matched.values(), *held(graph)}
-        moving = self.attributes.unsettled
+        moving = self.attributes.unsettled | {name for name, slide in self.slides.items() if slide > OPEN_SLIDE}
         for node_id, node in graph.nodes.items():
             if node_id in skip or node.box is None or is_fixture(self._domain, node):
                 continue
@@ -179,7 +175,7 @@ class SceneUpdater:
             place = relation.object if relation is not None else None
             if place is not None and place not in places.values():
                 continue
-            sliding = place in moving or self.slides.get(place or "", 0.0) > OPEN_SLIDE or (not place and bool(moving))
+            sliding = place in moving if place is not None else bool(moving)
             if sliding or sight(node.box, view) is Sight.FREE:
                 found[node_id] = place
         return found
@@ -233,6 +229,9 @@ class SceneUpdater:
             return
         moved = node.box is None or returning or node.instance_id in self.gripper.loose
         self.gripper.loose.pop(node.instance_id, None)
+        place = place_relation(graph, node.instance_id)
+        if place is not None and not moved and self.attributes.in_motion(place.object):
+            return
         old_center = None if node.box is None else node.box.center
         node.box = mean_box(node, seen, track, moved, self._config)
         if old_center is not None and is_movable_receptacle(self._domain, node.label):
@@ -279,7 +278,7 @@ class SceneUpdater:
             node = graph.nodes[node_id]
             place = find_place(graph, self._domain, node, self.slides, self._open_now)
             report.changed |= self._vote_place(graph, node_id, place.pair if place else None, stamp, report)
-            if place is not None:
+            if place is not None and (node_id in report.created or not self.attributes.in_motion(place.object_id)):
                 self.attributes.note_seen(node_id, place.object_id)
         # what is inside a thing that was seen has not been seen itself, so only pairs of seen things are judged
         pairs = neighbours(graph, judged)

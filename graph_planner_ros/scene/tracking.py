@@ -8,7 +8,7 @@ import numpy as np
 
 from graph_planner_ros.domain.symbols import Truth
 from graph_planner_ros.scene.belief import PLACE_RELATIONS, place_relation
-from graph_planner_ros.scene.geometry import weighted_box
+from graph_planner_ros.scene.geometry import outside_distance, weighted_box
 from graph_planner_ros.scene.graph import Box, Relation, SceneGraph, SceneNode
 from graph_planner_ros.scene.observation import ObservedObject
 
@@ -84,6 +84,10 @@ def mean_box(node: SceneNode, seen: ObservedObject, track: Track, moved: bool, c
     share = min(1.0, area / track.area) ** 2 if track.area > 0.0 else 1.0
     weight = max(0.01, share * (1.0 if seen.complete else 0.1))
     apart = float(np.linalg.norm(node.box.center - seen.box.center))
+    if apart > 3.0 * config.jump and outside_distance(node.box, seen.box.center) > config.jump:
+        track.weight = 0.5
+        extent, yaw = (seen.box.extent, seen.box.yaw) if share > 0.4 else (node.box.extent, node.box.yaw)
+        return Box(seen.box.center, extent, yaw)
     if apart > config.jump and share > 0.4 and seen.complete:
         track.weight = min(track.weight, 0.5)
     box = weighted_box(node.box, track.weight, seen.box, weight)

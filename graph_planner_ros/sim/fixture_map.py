@@ -123,7 +123,8 @@ class Fixture:
     @property
     def containment(self) -> Box | None:
         """Volume that holds what is in or on it."""
-        return self.info.containment  # type: ignore[no-any-return]
+        containment: Box | None = self.info.containment
+        return containment
 
     @property
     def surfaces(self) -> list[Box]:
@@ -169,7 +170,9 @@ class Fixture:
         walls = []
         for (x0, x1), (y0, y1) in strips:
             center = self.box.center[:2] + rotation(self.box.yaw) @ np.array([(x0 + x1) / 2, (y0 + y1) / 2])
-            walls.append(Rectangle(center[0], center[1], (x1 - x0) / 2, (y1 - y0) / 2, self.box.yaw, whole.low, whole.high))
+            walls.append(
+                Rectangle(center[0], center[1], (x1 - x0) / 2, (y1 - y0) / 2, self.box.yaw, whole.low, whole.high)
+            )
         return walls
 
 

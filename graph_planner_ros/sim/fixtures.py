@@ -83,8 +83,8 @@ def _sink(b: Builder) -> FixtureInfo:
     b.when_on(water)
     pool = parts.add_box(b.body, b.name(), (0.03, 0, floor + 0.004), (0.38, 0.46, 0.008), "water", collide=False)
     b.when_on(pool)
-    b.cylinder((-0.23, 0.13, h + 0.03), 0.014, 0.06, "steel")
-    button = b.button((-0.205, 0.13, h + 0.07))
+    # The switch is on the front: a robot with something in its hand can press it without reaching over the basin.
+    button = b.button((d - 0.01, 0.27, h - 0.09))
     containment = b.in_map((low[0], low[1], floor), (high[0], high[1], h + 0.08))
     surface = b.in_map((low[0], low[1], floor), (high[0], high[1], mouth))
     return _info(b, b.in_map((-d, -w, 0), (d, w, h)), containment, (surface,), button=button, height=floor)
@@ -220,7 +220,7 @@ def _lamp(b: Builder) -> FixtureInfo:
     b.cylinder((-0.05, 0, h + 0.38), 0.10, 0.15, "shade")
     glow = parts.add_cylinder(b.body, b.name(), (-0.05, 0, h + 0.38), 0.102, 0.152, "glow", collide=False)
     b.when_on(glow)
-    button = b.button((0.04, 0, h + 0.02))
+    button = b.button((d - 0.02, 0.0, h - 0.10))
     return _info(b, b.in_map((-d, -w, 0), (d, w, h + 0.46)), None, (), button=button, height=h)
 
 

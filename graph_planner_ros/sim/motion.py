@@ -5,6 +5,7 @@ Every primitive has a time limit of its own, so that nothing hangs whatever the 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Generator
 
@@ -73,6 +74,11 @@ class Mover:
             late = [j for j in targets if not self.robot.arrived(j, tolerance=tolerance)]
             raise SkillFailure("collision", f"joint {', '.join(late)} is blocked: {self.robot.blocked_by()}")
 
+    def joint(self, name: str, target: float) -> Motion:
+        """Move one joint by name and wait until it is there."""
+        targets = {name: target}
+        yield from self.joints(6.0, 1.0, True, **targets)
+
     def fingers(self, opening: float, limit: float = 1.5) -> Motion:
         """Open or close the fingers to an opening [m]; something between them stops them, which is no failure."""
         self.robot.move("gripper", min(max(opening, 0.0), OPENING) / 2)
@@ -94,7 +100,7 @@ class Mover:
 
     def gaze(self, point: FloatArray, wait: bool = True) -> Motion:
         """Turn the head so that the camera looks at a point (3,) in the map."""
-        x, y, yaw = self.robot.pose
+        yaw = self.robot.pose[2]
         eye = self.robot.camera_pose()[:3, 3]
         dx, dy = point[0] - eye[0], point[1] - eye[1]
         pan = wrap_angle(math.atan2(dy, dx) - yaw)
@@ -115,7 +121,7 @@ class Mover:
         yield from self._follow([np.array(start[:2]), *path], stand.yaw, gaze)
 
     def _follow(self, points: list[FloatArray], yaw: float, gaze: FloatArray | None) -> Motion:
-        lengths = [float(np.hypot(*(b - a))) for a, b in zip(points, points[1:], strict=False)]
+        lengths = [float(np.hypot(*(b - a))) for a, b in itertools.pairwise(points)]
         total, done, speed = sum(lengths), 0.0, 0.0
         dt, top, acceleration = self.robot.period, 0.75, 1.2
         limit = self.time + 8.0 + 4.0 * total
@@ -159,7 +165,7 @@ class Mover:
 
     @staticmethod
     def _point(points: list[FloatArray], lengths: list[float], done: float) -> tuple[float, float, float | None]:
-        for a, b, length in zip(points, points[1:], lengths, strict=False):
+        for (a, b), length in zip(itertools.pairwise(points), lengths, strict=True):
             if done <= length and length > 1e-9:
                 point = a + (b - a) * (done / length)
                 return float(point[0]), float(point[1]), math.atan2(*(b - a)[::-1])
@@ -171,7 +177,9 @@ class Mover:
         """Bring the grasp point of the downward hand to a height [m]."""
         yield from self.joints(limit=limit, speed=speed, lift=z + HAND_LENGTH)
 
-    def extend_over(self, point: FloatArray, limit: float = 5.0, speed: float = 1.0, forward: float = WRIST_FORWARD) -> Motion:
+    def extend_over(
+        self, point: FloatArray, limit: float = 5.0, speed: float = 1.0, forward: float = WRIST_FORWARD
+    ) -> Motion:
         """Extend the arm until the tool (``forward`` of the base axis when retracted) is over a point, turning the base a little."""
         x, y, _ = self.robot.pose
         dx, dy = point[0] - x, point[1] - y

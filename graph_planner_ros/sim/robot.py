@@ -255,21 +255,27 @@ class MujocoRobot:
         return [(int(a), int(b)) for a, b in self.data.contact.geom[:count]] if count else []
 
     def finger_contacts(self) -> dict[str, set[int]]:
-        """Side -> bodies with a free joint that this finger touches."""
+        """Side -> loose bodies that press against the inside of this finger."""
         touching: dict[str, set[int]] = {"left": set(), "right": set()}
-        bodies = self.model.geom_bodyid
-        for first, second in self._contacts():
+        bodies, axis = self.model.geom_bodyid, self.data.xmat[self._hand].reshape(3, 3)[:, 1]
+        for index, (first, second) in enumerate(self._contacts()):
             for side, geom in self._finger_geoms.items():
-                if geom in (first, second):
-                    other = int(bodies[second if first == geom else first])
-                    if self._is_free(other):
-                        touching[side].add(self._root(other))
+                if geom not in (first, second):
+                    continue
+                other = int(bodies[second if first == geom else first])
+                contact = self.data.contact[index]
+                inward = -1.0 if side == "left" else 1.0
+                offset = float((contact.pos - self.data.geom_xpos[geom]) @ axis) * inward
+                along = abs(float(contact.frame[:3] @ axis))
+                if self.is_loose(other) and offset > 0 and along > 0.6:
+                    touching[side].add(self._root(other))
         return touching
 
     def _root(self, body: int) -> int:
         return int(self.model.body_rootid[body])
 
-    def _is_free(self, body: int) -> bool:
+    def is_loose(self, body: int) -> bool:
+        """True for bodies that can be moved about, so neither robot nor fixture."""
         root = self._root(body)
         joint = int(self.model.body_jntadr[root])
         return joint >= 0 and self.model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
@@ -295,7 +301,7 @@ class MujocoRobot:
         for pair in self._contacts():
             roots = [self._root(int(bodies[geom])) for geom in pair]
             for here, other in (roots, roots[::-1]):
-                if here == self._held and other not in self.body_ids and self._is_free(other):
+                if here == self._held and other not in self.body_ids and self.is_loose(other):
                     names.add(str(self.model.body(other).name))
         return sorted(names)
 
@@ -346,10 +352,13 @@ class MujocoRobot:
             grown = False
             for pair in pairs:
                 for here, other in (pair, pair[::-1]):
-                    if here in inside and other not in inside and other not in self.body_ids and self._is_free(other):
+                    if here in inside and other not in inside and other not in self.body_ids and self.is_loose(other):
                         offset = self.data.xipos[other] - self.data.xpos[receptacle]
                         size = self._half_width(receptacle)
-                        if float(np.hypot(offset[0], offset[1])) < size and self._bottom(other) > self._bottom(receptacle) + 2e-3:
+                        if (
+                            float(np.hypot(offset[0], offset[1])) < size
+                            and self._bottom(other) > self._bottom(receptacle) + 2e-3
+                        ):
                             inside.add(other)
                             grown = True
         return sorted(inside - {receptacle})

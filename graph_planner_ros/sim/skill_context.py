@@ -141,7 +141,9 @@ class SkillContext:
                            None, len(rays), 6.0)  # fmt: skip
         hits = eye + rays * distance[:, None]
         bodies = self.robot.model.geom_bodyid[np.maximum(geoms, 0)]
-        seen = (distance > 0) & ~np.isin(bodies, list(self.robot.body_ids))
+        # Fixtures are on the map; what else is hit is a thing that stands there.
+        loose = np.array([self.robot.is_loose(int(body)) for body in bodies])
+        seen = (distance > 0) & loose
         local = (hits[:, :2] - surface.center[:2]) @ rotation(surface.yaw)
         inside = (np.abs(local) < half + 0.01).all(axis=1)
         above = (hits[:, 2] > floor + 0.012) & (hits[:, 2] < floor + min(surface.extent[2], 0.3) - 0.03)

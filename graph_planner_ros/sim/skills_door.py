@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Generator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +53,28 @@ def move_door(context: SkillContext, fixture: Fixture, goal: float) -> Skill:
     if abs(door.position - goal) < tolerance and (goal > 0 or door.is_closed):
         context.enter("already done", 1.0)
         return
+    for stage in _stages(context, fixture, goal):
+        yield from _move_from_one_place(context, fixture, stage)
+    context.enter("done", 1.0)
+
+
+def _stages(context: SkillContext, fixture: Fixture, goal: float) -> list[float]:
+    """Door positions to go through, each reachable from one place: as few as there must be."""
+    door = fixture.door
+    assert door is not None
+    here, start = context.robot.pose, door.position
+    for count in (1, 2, 3):
+        positions = [float(p) for p in np.linspace(start, goal, count + 1)]
+        pairs = itertools.pairwise(positions)
+        if all(stands_at_door(context.fixtures, fixture, a, b, here) for a, b in pairs):
+            return positions[1:]
+    raise SkillFailure(
+        "not_reachable", f"there is no place from which the robot could move the door of {fixture.fixture_id}"
+    )
+
+
+def _move_from_one_place(context: SkillContext, fixture: Fixture, goal: float) -> Skill:
+    door = _door(context, fixture)
     start = door.position
     context.enter("driving to the door", 0.05)
     stands = stands_at_door(context.fixtures, fixture, start, goal, context.robot.pose)
@@ -65,8 +89,9 @@ def move_door(context: SkillContext, fixture: Fixture, goal: float) -> Skill:
     if not moved:
         _tell_stuck(context, fixture)
         verb = "open" if goal > start else "close"
-        raise SkillFailure("door_stuck", f"the door of {fixture.fixture_id} does not {verb}: it did not follow the hand")
-    context.enter("done", 1.0)
+        raise SkillFailure(
+            "door_stuck", f"the door of {fixture.fixture_id} does not {verb}: it did not follow the hand"
+        )
 
 
 def _tell_stuck(context: SkillContext, fixture: Fixture) -> None:
@@ -103,7 +128,7 @@ def _grip(context: SkillContext, door: Door, position: float) -> Skill:
     robot.grip_handle(door.body, handle)
 
 
-def _lead(context: SkillContext, door: Door, start: float, goal: float) -> Skill:
+def _lead(context: SkillContext, door: Door, start: float, goal: float) -> Generator[None, None, bool]:
     """Move the hooked handle along its way; returns whether the door has followed to the end."""
     context.enter("moving the door", 0.5)
     robot, dt = context.robot, context.robot.period
@@ -133,8 +158,8 @@ def _lead(context: SkillContext, door: Door, start: float, goal: float) -> Skill
     reached = door.position_of(robot.gripper_position)
     context.enter("letting go", 0.8)
     if goal > start:
-        return bool(reached > 0.88 * goal)
-    return bool(reached < 0.8 * door.closed_below)
+        return bool(reached > start + 0.88 * (goal - start))
+    return bool(reached < max(0.8 * door.closed_below, start - 0.88 * (start - goal)))
 
 
 def _leave(context: SkillContext) -> Skill:

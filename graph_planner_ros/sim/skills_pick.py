@@ -132,7 +132,9 @@ def _grasp(context: SkillContext, item: SceneNode, box: Box, entry: Entry, heigh
             yield from mover.hand_height(entry.over)
         yield from mover.joints(wrist_roll=roll, gripper=(OPENING if index else opening) / 2, strict=False, limit=2.0)
         lowest = max(entry.floor + TIP + 0.003, height + sink)
-        touched |= yield from mover.lower_until_touch(lowest)
+        if (yield from mover.lower_until_touch(lowest)):
+            touched = True
+            yield from mover.hand_height(float(robot.gripper_position[2]) + 0.004, speed=0.3)
         yield from _close(context)
         touched |= any(robot.finger_contacts().values())
         if robot.try_grasp():
@@ -169,7 +171,9 @@ def _carry_off(context: SkillContext, item: SceneNode, entry: Entry) -> Skill:
     robot, mover = context.robot, context.mover
     context.enter("lifting", 0.75)
     held = context.held
-    raised = max(entry.over - TIP + held.above_bottom, entry.over) if held and not entry.fixture.is_enclosed else entry.over
+    raised = (
+        max(entry.over - TIP + held.above_bottom, entry.over) if held and not entry.fixture.is_enclosed else entry.over
+    )
     raised = min(raised, LIFT_TOP)
     first = min(raised, float(robot.gripper_position[2]) + 0.06)
     yield from mover.hand_height(first, speed=0.5)

@@ -23,6 +23,8 @@ GAP = 0.035
 EDGE = 0.02
 SHELF_SIDE = 0.085
 """Least distance [m] from a compartment's side wall to a thing's middle, for the hand."""
+TALL = 0.40
+"""Clearance [m] of compartments in which things can be lifted over others."""
 DEPTH = 0.42
 """How far behind the front edge [m] things are put."""
 
@@ -50,7 +52,11 @@ def _occupied(context: SkillContext, surface: Box, held: Held, seen: FloatArray 
     floor = surface.center[2] - surface.extent[2] / 2
     points = [np.zeros((0, 2))] if seen is None else [seen]
     for node in context.believed:
-        if node.box is None or node.instance_id in context.fixtures.fixtures or node.instance_id == held.node.instance_id:
+        if (
+            node.box is None
+            or node.instance_id in context.fixtures.fixtures
+            or node.instance_id == held.node.instance_id
+        ):
             continue
         if floor - 0.03 < node.box.center[2] < floor + surface.extent[2]:
             points.append(outline(node.box))
@@ -77,18 +83,28 @@ def _spots_on(context: SkillContext, fixture: Fixture, surface: Box, held: Held,
     spots = []
     for x in xs:
         for y in ys:
-            gap = 0.15
-            if len(taken):
-                gap = min(gap, float(Rectangle(x, y, along, across, 0.0).distance(taken).min()))
-                if fixture.is_enclosed:  # the hand comes along x: nothing may stand beside that way
-                    gap = min(gap, float(np.abs(taken[:, 1] - y).min()) - across)
+            gap = _gap(taken, Rectangle(x, y, along, across, 0.0), fixture, float(surface.extent[2]))
             if gap < GAP:
                 continue
             depth = half[0] - x
-            score = min(gap, 0.12) - 0.3 * abs(depth - max(0.16, along + EDGE)) - 0.02 * abs(y)
+            # In compartments the sides are filled first, so that the rest stays usable.
+            aside = 0.15 * abs(y) if fixture.is_enclosed else -0.02 * abs(y)
+            score = min(gap, 0.12) - 0.3 * abs(depth - max(0.16, along + EDGE)) + aside
             point = surface.center[:2] + rotation(surface.yaw) @ np.array([x, y])
             spots.append(Spot(point, surface, surface.yaw, score))
     return spots
+
+
+def _gap(taken: FloatArray, spot: Rectangle, fixture: Fixture, clearance: float) -> float:
+    """Room [m] around a spot, up to 0.15, given taken points (n, 2) in the surface's frame; x points out of the front."""
+    if not len(taken):
+        return 0.15
+    gap = min(0.15, float(spot.distance(taken).min()))
+    if fixture.is_enclosed:
+        # The hand comes along x. What stands in that way it can pass over only where there is height for it.
+        beside = float(np.abs(taken[:, 1] - spot.y).min()) - spot.half_y
+        gap = min(gap, beside) if clearance < TALL else gap if beside >= GAP else min(gap, GAP + 0.001)
+    return gap
 
 
 def put(context: SkillContext, item: SceneNode, place: SceneNode) -> Skill:
@@ -111,11 +127,15 @@ def _margin(held: Held) -> float:
     return max(0.075, held.width / 2 + 0.02)
 
 
-def _choose(context: SkillContext, fixture: Fixture, held: Held, seen: FloatArray | None) -> tuple[Spot, list[Stand], Entry]:
+def _choose(
+    context: SkillContext, fixture: Fixture, held: Held, seen: FloatArray | None
+) -> tuple[Spot, list[Stand], Entry]:
     """The best free spot that the robot can reach, with where to stand for it."""
     spots = find_spots(context, fixture, held, seen)
     if not spots:
-        raise SkillFailure("no_free_space", f"there is no free spot for {held.node.instance_id} on {fixture.fixture_id}")
+        raise SkillFailure(
+            "no_free_space", f"there is no free spot for {held.node.instance_id} on {fixture.fixture_id}"
+        )
     navigation = context.fixtures.navigation()
     options = []
     for spot in spots[:14]:
@@ -205,10 +225,16 @@ def _put_into(context: SkillContext, held: Held, vessel: SceneNode) -> Skill:
     # Into a wide vessel the thing is lowered to the bottom; into a narrow one it falls the last centimetres.
     length, width, long_heading = long_side(box)
     wide = length - 2 * 0.012 > held.width + 0.05
-    lowest = bottom + 0.008 + held.above_bottom if wide else max(rim - 0.005 + min(held.above_bottom, TIP + 0.005), bottom + held.above_bottom)
+    lowest = (
+        bottom + 0.008 + held.above_bottom
+        if wide
+        else max(rim - 0.005 + min(held.above_bottom, TIP + 0.005), bottom + held.above_bottom)
+    )
     entry = plan_entry(context, fixture, surface, lowest, held.above_bottom)
     context.enter("driving to the receptacle", 0.05)
-    stands = stands_over(context.fixtures, box.center, entry.corridor, fixture, context.robot.pose, margin=_margin(held))
+    stands = stands_over(
+        context.fixtures, box.center, entry.corridor, fixture, context.robot.pose, margin=_margin(held)
+    )
     context.robot.move("lift", max(entry.over, 0.9) + HAND_LENGTH)
     yield from context.go(stands, f"put something into {vessel.instance_id}", np.asarray(box.center))
     context.enter("reaching", 0.45)

@@ -85,7 +85,7 @@ def _press_here(context: SkillContext, fixture: Fixture, button: FloatArray, on:
     here = robot.commanded("base_yaw")
     yaw = math.atan2(button[1] - y, button[0] - x) - math.asin(min(tool.lateral / distance, 1.0))
     yield from mover.joints(base_yaw=here + math.remainder(yaw - here, 2 * math.pi))
-    yield from mover.joints(**{tool.joint: max(along - 0.04, 0.0)})
+    yield from mover.joint(tool.joint, max(along - 0.04, 0.0))
     robot.move(tool.joint, along, 0.3)
     yield from mover.until(lambda: robot.arrived(tool.joint, tolerance=0.004), 2.0)
     tip = robot.rod_position if tool.joint == "rod" else _finger_tip(context)
@@ -93,7 +93,7 @@ def _press_here(context: SkillContext, fixture: Fixture, button: FloatArray, on:
     if pressed:
         context.world.switch(fixture.fixture_id, on)
         yield from mover.wait(0.15)
-    yield from mover.joints(**{tool.joint: 0.0 if tool.joint == "rod" else max(along - 0.08, 0.0)})
+    yield from mover.joint(tool.joint, 0.0 if tool.joint == "rod" else max(along - 0.08, 0.0))
     if not pressed:
         yield from mover.home()
         raise SkillFailure("not_reachable", f"the hand did not get to the switch of {fixture.fixture_id}")
@@ -202,7 +202,9 @@ def cut(context: SkillContext, item: SceneNode, knife: SceneNode) -> Skill:
     # Across the long side: the blade's long axis runs across the thing.
     heading = long_side(box)[2] + math.pi / 2
     yield from context.mover.joints(wrist_roll=context.mover.roll_for(heading - held.in_hand), strict=False, limit=2.5)
-    touched = yield from context.mover.lower_until_touch(max(top - 0.025, entry.floor + 0.012) + held.above_bottom, speed=0.3)
+    touched = yield from context.mover.lower_until_touch(
+        max(top - 0.025, entry.floor + 0.012) + held.above_bottom, speed=0.3
+    )
     cut_through = False
     if touched:
         extension = context.robot.commanded("arm")
@@ -239,7 +241,9 @@ def examine(context: SkillContext, item: SceneNode, lamp: SceneNode) -> Skill:
     x, y, _ = context.robot.pose
     distance = float(np.hypot(fixture.box.center[0] - x, fixture.box.center[1] - y))
     yield from context.mover.hand_height(1.15)
-    yield from context.mover.extend_over(fixture.box.center - _away(context, fixture, min(0.35, max(distance - 0.2, 0.0))))
+    yield from context.mover.extend_over(
+        fixture.box.center - _away(context, fixture, min(0.35, max(distance - 0.2, 0.0)))
+    )
     yield from context.mover.gaze(context.robot.gripper_position)
     yield from context.mover.wait(LIGHTING)
     yield from context.mover.home()
@@ -253,4 +257,3 @@ def _away(context: SkillContext, fixture: Fixture, distance: float) -> FloatArra
     x, y, _ = context.robot.pose
     offset = np.array([fixture.box.center[0] - x, fixture.box.center[1] - y, 0.0])
     return np.asarray(offset / max(float(np.linalg.norm(offset)), 1e-6) * distance)
-

@@ -83,19 +83,10 @@ def view_stands(context: SkillContext, fixture: Fixture) -> list[Stand]:
     target = _middle(fixture)
     half = float(fixture.box.extent[0]) / 2
     edge = fixture.box.center[:2] + half * fixture.front
-    reach = 0.0
-    if fixture.door is not None:
-        leaf = fixture.door.leaf(fixture.door.position)
-        if fixture.is_drawer:
-            reach = max(fixture.door.position, 0.0)
-        elif fixture.door.is_closed:
-            reach = 0.0
-        del leaf
     angles = fixture.box.yaw + np.radians(np.arange(-50, 51, 10.0))
-    distances = reach + np.arange(BASE_RADIUS + 0.07, 1.2, 0.06)
-    if fixture.is_drawer:
+    distances = np.arange(BASE_RADIUS + 0.07, 1.2, 0.06)
+    if fixture.is_drawer:  # its front is where it is pulled to
         edge = target[:2] + 0.2 * fixture.front
-        distances = np.arange(BASE_RADIUS + 0.07, 1.2, 0.06)
     angle, distance = (g.ravel() for g in np.meshgrid(angles, distances))
     base = edge + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     keep = navigation.is_free(base)
@@ -120,7 +111,6 @@ def _sight_blockers(context: SkillContext, fixture: Fixture, target: FloatArray)
         if other is not fixture:
             blockers += other.arm_obstacles()
     if fixture.door is not None and fixture.door.is_closed:
-        blockers = [b for b in blockers if b is not fixture.door]
         own = fixture.door.leaf(fixture.door.position)
         blockers = [b for b in blockers if b != own]
     return [b for b in blockers if b.high > target[2] + 0.15 and b.low < HEAD_HEIGHT]
@@ -128,7 +118,7 @@ def _sight_blockers(context: SkillContext, fixture: Fixture, target: FloatArray)
 
 def _stands_well(context: SkillContext, fixture: Fixture) -> bool:
     """True if the robot already is where it sees the fixture well."""
-    x, y, yaw = context.robot.pose
+    x, y, _ = context.robot.pose
     target = _middle(fixture)
     offset = np.array([x, y]) - target[:2]
     distance = float(np.linalg.norm(offset))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PIL import Image
+import cv2
 
 from graph_planner_ros.sim.rendering import OVERVIEW
 from graph_planner_ros.sim.room import KitchenOptions
@@ -18,7 +18,7 @@ def save_picture(world: KitchenWorld, path: Path | str, camera: str = OVERVIEW) 
     """Save what a camera sees as a PNG; the size is that of the world's options."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(world.render_rgb(camera)).save(path)
+    cv2.imwrite(str(path), cv2.cvtColor(world.render_rgb(camera), cv2.COLOR_RGB2BGR))
     return path
 
 

@@ -12,7 +12,7 @@ from tf2_msgs.msg import TFMessage
 
 from graph_planner_ros import msg as messages
 from graph_planner_ros.conversions import graph_to_msg, header, image_to_msg, transform_to_msg
-from graph_planner_ros.nodes.base import LATCHED, RELIABLE, SENSOR, ManagedNode
+from graph_planner_ros.nodes.base import KEPT, LATCHED, SENSOR, ManagedNode
 from graph_planner_ros.scene.graph import MAP, Box, SceneGraph, SceneNode
 
 WIDTH, HEIGHT, FOCAL = 320, 240, 200.0
@@ -72,7 +72,7 @@ class FakeCamera(ManagedNode):
         self.static = make(TFMessage, "/tf_static", LATCHED)
         self.fixtures = make(messages.SceneGraph, "fixtures", LATCHED)
         self.holding = make(Bool, "gripper/holding", 10)
-        self.events = make(messages.SubtaskCompleted, "events/subtask_completed", RELIABLE)
+        self.events = make(messages.SubtaskCompleted, "events/subtask_completed", KEPT)
         self.create_subscription(messages.SceneGraph, "scene_graph", self.graphs.append, LATCHED)
         self.create_subscription(messages.Detections, "detections", self.detections.append, SENSOR)
         self.fixtures.publish(graph_to_msg(fixtures()))

@@ -138,6 +138,22 @@ def test_effects_of_skills_enter_the_belief_once(system: System) -> None:
     assert attribute.source == "effect"
 
 
+def test_effects_that_happened_while_perception_was_away_are_caught_up_with(system: System) -> None:
+    eyes = Eyes(system)
+    eyes.feed("the mug is believed", lambda g: any(r.subject == "mug_1" for r in g.relations))
+    done = messages.SubtaskCompleted(header=header(eyes.stamp), task_id="t", revision=1, index=0)
+    done.subtask = messages.Subtask(action="clean", arguments=["mug_1", "sink_basin_1"])
+    system.transition(eyes.node, "trigger_deactivate")
+    system.on_thread(eyes.camera, eyes.camera.events.publish, done)
+    wait_until(lambda: eyes.node._early, "the event has come")
+    system.transition(eyes.node, "trigger_activate")
+
+    def cleaned(graph: Any) -> bool:
+        return any(a.name == "cleaned" and a.value == 1 for a in node_of(graph, "mug_1").attributes)
+
+    eyes.feed("the mug is clean", cleaned)
+
+
 def test_the_belief_survives_the_node(system: System, tmp_path: Path) -> None:
     file = tmp_path / "belief.json"
     eyes = Eyes(system, state_file=str(file))

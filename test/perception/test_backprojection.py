@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from rendered_world import CAMERA, Solid, World, box, cabinet_walls, counter, fixture_map, look_at, mug
+from rendered_world import CAMERA, Solid, World, box, cabinet_walls, counter, drawer, fixture_map, look_at, mug
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Truth
@@ -126,13 +126,7 @@ def test_something_before_a_shut_door_does_not_open_it(domain: Domain) -> None:
 
 @pytest.mark.parametrize(("out", "value"), [(0.0, Truth.TRUE), (0.25, Truth.FALSE), (0.4, Truth.FALSE)])
 def test_a_drawer_is_open_as_far_as_its_front_is_out(domain: Domain, out: float, value: Truth) -> None:
-    solids = {
-        "body": Solid("Drawer", box(0.0, 1.2, 0.7, 0.6, 0.6, 0.01)),
-        "top": Solid("Drawer", box(0.0, 1.2, 0.9, 0.6, 0.6, 0.01)),
-        "front": Solid("Drawer", box(0.31 + out, 1.2, 0.8, 0.02, 0.58, 0.18), "door"),
-        "floor": Solid("Drawer", box(0.01 + out, 1.2, 0.72, 0.58, 0.56, 0.01), "door"),
-    }
-    world = World(solids, eye=(1.4, 1.2, 1.45), target=(0.3, 1.2, 0.8))
+    world = World(drawer(out), eye=(1.4, 1.2, 1.45), target=(0.3, 1.2, 0.8))
     (reading,) = [r for r in process(domain, world).observations.parts if r.node_id == "drawer_1"]
     assert reading.value is value
     if value is Truth.FALSE:

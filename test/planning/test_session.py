@@ -322,6 +322,34 @@ def test_too_many_replaced_plans_end_the_task_with_the_cause() -> None:
     assert "pick up mug_1" in decision.reason
 
 
+def test_a_report_of_another_step_than_the_running_one_is_refused() -> None:
+    world = kitchen(DOMAIN, 6, ["Mug"], extra=0)
+    task = session(item_goal("Mug", "holding"))
+    with pytest.raises(ValueError, match="no step"):
+        task.after_success(0, world.graph, world.state())
+    task.start(world.graph, world.state())
+    for step in (1, GroundAction("open", ("nothing_1",))):
+        with pytest.raises(ValueError, match="is to be run"):
+            task.after_success(step, world.graph, world.state())
+
+
+def test_what_gets_lost_on_the_way_is_looked_for_where_the_robot_is() -> None:
+    world = kitchen(DOMAIN, 6, ["Mug"], extra=0)
+    world.move("mug_1", "drawer_1")
+    world._see("mug_1", "drawer_1")
+    task = session(put_goal("Mug", "DiningTable"))
+    decision = task.start(world.graph, world.state())
+    while decision.steps[decision.next].action.name != "put":
+        step = decision.steps[decision.next]
+        world.execute(step)
+        decision = task.after_success(step, world.graph, world.state())
+    world.move("mug_1", "diningtable_1")
+    world._see_hand()
+    after = task.after_failure(decision.next, failure("slipped"), world.graph, world.state())
+    assert [step.action.name for step in after.steps] == ["find"]
+    assert after.steps[0].action.arguments[1] == "diningtable_1"
+
+
 @pytest.mark.parametrize("options", [{"max_replans": -1}, {"max_failures": 0}])
 def test_bad_bounds_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="max_replans"):

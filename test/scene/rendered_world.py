@@ -113,6 +113,16 @@ def cabinet_walls(angle: float = 0.0) -> dict[str, Solid]:
     return solids
 
 
+def drawer(out: float = 0.0) -> dict[str, Solid]:
+    """The drawer of the map, pulled out by ``out`` [m]."""
+    return {
+        "drawer/low": Solid("Drawer", box(0.0, 1.2, 0.7, 0.6, 0.6, 0.01)),
+        "drawer/high": Solid("Drawer", box(0.0, 1.2, 0.9, 0.6, 0.6, 0.01)),
+        "drawer/front": Solid("Drawer", box(0.31 + out, 1.2, 0.8, 0.02, 0.58, 0.18), "door"),
+        "drawer/floor": Solid("Drawer", box(0.01 + out, 1.2, 0.72, 0.58, 0.56, 0.01), "door"),
+    }
+
+
 def counter() -> dict[str, Solid]:
     """The counter of the map."""
     return {"counter": Solid("CounterTop", box(0, 0, 0.45, 0.6, 1.6, 0.9))}

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from rendered_world import Solid, World, box, cabinet_walls, counter, fixture_map, mug
+from rendered_world import Solid, World, box, cabinet_walls, counter, drawer, fixture_map, mug
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import GroundAction, Truth
@@ -247,6 +247,47 @@ def test_the_content_of_a_container_is_kept_when_it_is_shut(domain: Domain) -> N
     assert attribute_value(domain, observer.graph.nodes["cabinet_1"], "closed") is Truth.TRUE
     assert observer.graph.nodes["mug_1"].presence is Presence.PRESENT
     assert observer.place("mug_1") == "cabinet_1"
+
+
+def test_what_lies_in_a_drawer_moves_with_it_and_stays_one_thing(domain: Domain) -> None:
+    observer = Observer(domain, World(drawer(), eye=(1.4, 1.2, 1.5), target=(0.4, 1.2, 0.75)))
+
+    def put_drawer(out: float, images: int) -> None:
+        egg = Solid("Egg", box(0.1 + out, 1.2, 0.75, 0.05, 0.05, 0.05))
+        observer.world.solids = {**drawer(out), "egg": egg}
+        observer.look(images)
+
+    put_drawer(0.0, 4)
+    assert observer.of("Egg") == []
+    for _ in range(2):
+        for out in (0.1, 0.2, 0.3, 0.4):
+            put_drawer(out, 1)
+        put_drawer(0.4, 6)
+        (egg,) = observer.of("Egg")
+        assert observer.place(egg.instance_id) == "drawer_1"
+        assert egg.box is not None
+        assert egg.box.center[0] == pytest.approx(0.5, abs=0.03)
+        for out in (0.3, 0.2, 0.1):
+            put_drawer(out, 1)
+        put_drawer(0.0, 6)
+        (egg,) = observer.of("Egg")
+        assert egg.presence is Presence.PRESENT
+        assert observer.place(egg.instance_id) == "drawer_1"
+        assert egg.box is not None
+        assert egg.box.center[0] == pytest.approx(0.1, abs=0.06)
+    assert len([n for n in observer.graph.nodes.values() if n.label == "Egg"]) == 1
+
+
+def test_a_thing_that_rolled_on_its_surface_keeps_its_id_and_what_was_done_to_it(observer: Observer) -> None:
+    observer.look(4)
+    observer.act("heat", "mug_1", "microwave_1")
+    observer.world.solids["mug"] = mug(0.05, 0.35)
+    observer.look(3)
+    (node,) = observer.of("Mug")
+    assert node.instance_id == "mug_1"
+    assert node.box is not None
+    assert np.linalg.norm(node.box.center - [0.05, 0.35, 0.945]) < 0.02
+    assert node.attributes["hot"].value is Truth.TRUE
 
 
 def test_visible_attributes_follow_the_image_but_not_one_noisy_one(observer: Observer) -> None:

@@ -1,6 +1,6 @@
 """Drives the robot through many skills with beliefs made from the truth plus noise; run by the slow tests, or by hand.
 
-    python test/sim/robot_stress.py --layouts l_shape galley island --seeds 3
+python test/sim/robot_stress.py --layouts l_shape galley island --seeds 3
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
+import mujoco
 import numpy as np
 
 from graph_planner_ros.bridges.mujoco import MujocoBridge
@@ -106,7 +107,9 @@ class Driver:
             "toggle_off": lambda: first not in world.switched_on,
         }
         holds = checks.get(skill, lambda: True)()
-        return "" if holds else f"claimed success, truth differs (item is in {self.place(first) if properties else '-'})"
+        return (
+            "" if holds else f"claimed success, truth differs (item is in {self.place(first) if properties else '-'})"
+        )
 
 
 def of_class(driver: Driver, label: str) -> list[str]:
@@ -168,18 +171,23 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--layouts", nargs="*", default=["l_shape", "galley", "island"])
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
+    parser.add_argument("--sleep", action="store_true", help="let resting things sleep (faster)")
     parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
     good, bad, durations = Counter(), Counter(), {}
     for layout in options.layouts:
         for seed in options.seeds:
             driver, begin = Driver(layout, seed, options.v), time.time()
+            if options.sleep:
+                driver.world.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
             tour(driver)
             good += driver.tally.good
             bad += driver.tally.bad
             for skill, values in driver.tally.duration.items():
                 durations.setdefault(skill, []).extend(values)
-            print(f"{driver.name}: {driver.tally.rate():.3f}, {driver.world.time / (time.time() - begin):.1f} x real time")
+            print(
+                f"{driver.name}: {driver.tally.rate():.3f}, {driver.world.time / (time.time() - begin):.1f} x real time"
+            )
             if not options.v:
                 print("\n".join(driver.tally.failures), flush=True)
     for skill in durations:

@@ -190,6 +190,16 @@ def test_handles_stand_out_of_the_front(still: KitchenWorld) -> None:
         assert 0.5 < position[2] < 1.3, name
 
 
+def test_switches_are_on_the_front_where_nothing_is_in_the_way(still: KitchenWorld) -> None:
+    for name, info in still.fixtures.items():
+        if info.button is None:
+            continue
+        position, _ = still.site(info.button)
+        front = np.array([math.cos(info.front), math.sin(info.front), 0])
+        assert (position - info.box.center) @ front == pytest.approx(info.box.extent[0] / 2, abs=0.04), name
+        assert 0.5 < position[2] < 1.2, name
+
+
 def test_asking_for_what_is_not_there_names_it(still: KitchenWorld) -> None:
     with pytest.raises(ValueError, match="mug_99"):
         still.item_pose("mug_99")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from graph_planner_ros.planning.engines.base import Engine, EngineMissingError, EngineResult
+from graph_planner_ros.planning.engines.fast_downward import FastDownwardEngine
+from graph_planner_ros.planning.engines.mimir import MimirEngine
 
 ENGINE_NAMES = ("auto", "mimir", "fast_downward")
 
@@ -14,9 +16,6 @@ def make_engine(name: str = "auto") -> Engine:
         EngineMissingError: if it is not installed, naming the extra that brings it.
         ValueError: if there is no engine of that name.
     """
-    from graph_planner_ros.planning.engines.fast_downward import FastDownwardEngine
-    from graph_planner_ros.planning.engines.mimir import MimirEngine
-
     if name == "mimir":
         return MimirEngine()
     if name == "fast_downward":
@@ -35,4 +34,12 @@ def make_engine(name: str = "auto") -> Engine:
         ) from None
 
 
-__all__ = ["ENGINE_NAMES", "Engine", "EngineMissingError", "EngineResult", "make_engine"]
+__all__ = [
+    "ENGINE_NAMES",
+    "Engine",
+    "EngineMissingError",
+    "EngineResult",
+    "FastDownwardEngine",
+    "MimirEngine",
+    "make_engine",
+]

@@ -1,0 +1,179 @@
+"""The command line: what it answers and with which exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import graph_planner_ros.msg as messages
+from graph_planner_ros import __version__, cli
+from graph_planner_ros.analysis.bag_writer import BagWriter, Topic
+from graph_planner_ros.conversions import plan_to_msg
+from graph_planner_ros.domain.symbols import GroundAction
+from graph_planner_ros.nodes.client import TaskReport
+from graph_planner_ros.planning.result import PlannedStep, TaskStatus
+from graph_planner_ros.running import report_as_json
+from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome
+
+COMMANDS = (
+    "up", "send", "demo", "plan", "disturb", "domains", "version", "evaluate kitchen", "benchmark planner",
+    "bag info", "bag repair",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def signals_stay_with_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli.app, list(words))
+    return result.exit_code, result.output
+
+
+def step(*words: str) -> PlannedStep:
+    return PlannedStep(GroundAction(words[0], words[1:]), text=" ".join(words))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    code, output = run(*command.split(), "--help")
+    assert code == 0 and "Usage" in output
+
+
+def test_version() -> None:
+    assert run("version") == (0, f"{__version__}\n")
+
+
+def test_domains_lists_domains_and_kitchens() -> None:
+    code, output = run("domains")
+    assert code == 0 and "household" in output and "l_shape" in output
+
+
+def test_up_lists_its_arguments_with_their_choices() -> None:
+    code, output = run("up", "--list")
+    assert code == 0 and "use_sim_time" in output
+
+
+@pytest.mark.parametrize("word", ["sim:=gazebo", "nonsense:=1", "sim"])
+def test_wrong_arguments_are_wrong_usage(word: str) -> None:
+    code, output = run("up", word)
+    assert code == 2 and word.split(":=")[0] in output
+
+
+def test_without_a_system_send_says_what_is_missing() -> None:
+    code, output = run("send", "put an apple in the sink", "--wait", "0.2")
+    assert code == 3 and "execute_task" in output
+
+
+def test_without_a_system_plan_and_disturb_say_what_is_missing() -> None:
+    assert run("plan", "find a mug", "--wait", "0.2")[0] == 3
+    code, output = run("disturb", "drop", "--wait", "0.2")
+    assert code == 3 and "/disturb" in output
+
+
+def test_bag_info_and_repair(tmp_path: Path) -> None:
+    writer = BagWriter(tmp_path / "bag")
+    writer.add_topic(Topic("/holding", "std_msgs/msg/Bool", "bool data\n"))
+    writer.write("/holding", 10**18, b"\x00\x01\x00\x00\x01")
+    writer.close()
+    code, output = run("bag", "info", str(tmp_path / "bag"))
+    assert code == 0 and "/holding" in output
+    (tmp_path / "bag" / "metadata.yaml").unlink()
+    code, output = run("bag", "info", str(tmp_path / "bag"))
+    assert code == 1 and "repaired" in output
+    assert run("bag", "repair", str(tmp_path / "bag"))[0] == 0
+    assert run("bag", "info", str(tmp_path / "bag"))[0] == 0
+    assert run("bag", "repair", str(tmp_path / "nothing"))[0] == 1
+
+
+def test_evaluate_refuses_an_unknown_task_before_anything_starts(tmp_path: Path) -> None:
+    code, output = run("evaluate", "kitchen", "--tasks", "nonsense", "--runs", str(tmp_path))
+    assert code == 2 and "nonsense" in output
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what is shown of a task
+
+
+def recording_console() -> Console:
+    return Console(record=True, width=200, highlight=False, file=io.StringIO())
+
+
+def shown(*sent: object) -> str:
+    console = recording_console()
+    printer = TaskPrinter(console)
+    for message in sent:
+        printer.show(message)
+    return console.export_text()
+
+
+def plan(revision: int, steps: list[PlannedStep], index: int = 0, reason: str = "") -> messages.Plan:
+    return plan_to_msg(
+        steps,
+        stamp=0.0,
+        task_id="t",
+        revision=revision,
+        next_index=index,
+        reason=reason,
+        goal="(in a b)",
+        engine="mimir",
+    )
+
+
+def test_a_plan_is_shown_when_it_is_made_and_when_it_changes() -> None:
+    first = [step("go_to", "fridge_1"), step("open", "fridge_1"), step("find", "tomato")]
+    text = shown(plan(1, first), plan(2, first, 1), plan(3, [*first[:2], step("open", "cabinet_1")], 2, "no tomato"))
+    assert text.count("goal (in a b)") == 1
+    assert text.count("go_to fridge_1") == 1  # the second message only goes on
+    assert "new plan" in text and "no tomato" in text and "open cabinet_1" in text
+
+
+def test_names_in_square_brackets_are_shown_as_they_are() -> None:
+    assert "pick_up [bold]mug" in shown(plan(1, [step("pick_up", "[bold]mug")]))
+
+
+def test_done_and_failed_subtasks_are_shown_with_reasons() -> None:
+    subtask = messages.Subtask(text="open fridge_1")
+    text = shown(
+        messages.SubtaskCompleted(subtask=subtask, attempts=2),
+        messages.ActionFailure(subtask=subtask, reason="the door is stuck"),
+    )
+    assert "attempt 2" in text and "open fridge_1: the door is stuck" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (TaskStatus.SUCCEEDED, 0),
+        (TaskStatus.ALREADY_SATISFIED, 0),
+        (TaskStatus.INSTRUCTION_NOT_UNDERSTOOD, 2),
+        (TaskStatus.GOAL_UNKNOWN, 1),
+        (TaskStatus.GOAL_UNREACHABLE, 1),
+        (TaskStatus.NODE_LOST, 3),
+        (TaskStatus.CANCELLED, 130),
+    ],
+)
+def test_exit_codes_tell_outcomes_apart(status: TaskStatus, code: int) -> None:
+    assert exit_code(TaskReport("x", status)) == code
+
+
+def test_what_was_not_understood_is_shown_with_suggestions() -> None:
+    console = recording_console()
+    report = TaskReport(
+        "florble", TaskStatus.INSTRUCTION_NOT_UNDERSTOOD, not_understood=("florble",), suggestions=("find a mug",)
+    )
+    print_outcome(console, report)
+    text = console.export_text()
+    assert "florble" in text and "find a mug" in text
+
+
+def test_a_report_is_valid_json() -> None:
+    report = TaskReport("x", TaskStatus.SUCCEEDED, plans=[plan(1, [step("look", "a")])])
+    content = json.loads(json.dumps(report_as_json(report)))
+    assert content["success"] is True and content["plans"][0]["subtasks"] == ["look a"]
