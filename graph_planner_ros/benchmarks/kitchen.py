@@ -170,8 +170,11 @@ class Judge:
         goal = self._goals[-1]
         if goal_holds(goal, state, self._domain):
             return True, "the goal holds"
-        unmet = ", ".join(str(literal) for literal in unmet_literals(goal, state, self._domain))
-        return False, f"the goal does not hold: {unmet or goal.text}"
+        unmet = [
+            ("" if literal.positive else "not ") + f"{literal.predicate}({', '.join(literal.arguments)})"
+            for literal in unmet_literals(goal, state, self._domain)
+        ]
+        return False, f"the goal does not hold: {', '.join(unmet) or goal.text}"
 
 
 def run_episodes(

@@ -5,6 +5,7 @@ Positions of items come from the passed belief only, see `graph_planner_ros.sim.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -83,6 +84,10 @@ class SkillRun:
             self._finish(SkillResult(SkillStatus.SUCCEEDED))
         except SkillFailure as failure:
             self._finish(SkillResult(failure.status, failure.code, failure.reason, failure.recoverable))
+        except Exception as error:  # a mistake in one skill must not take the whole robot down
+            logging.getLogger(__name__).exception("skill %s broke", self.skill)
+            reason = f"{self.skill} broke: {type(error).__name__}: {error}"
+            self._finish(SkillResult(SkillStatus.EXECUTION_FAILED, "", reason, False))
         else:
             self._bridge.robot.tick()
         return self.result

@@ -16,7 +16,6 @@ from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
-from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
@@ -28,18 +27,16 @@ from graph_planner_ros.conversions import (
     graph_from_msg,
     graph_to_msg,
     header,
-    image_from_msg,
-    intrinsics_from_msg,
-    labels_from_msg,
     matrix_from_transform,
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, SENSOR, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.frame_messages import STREAMS, frame_from_messages
 from graph_planner_ros.nodes.frames import FrameAssembler
 from graph_planner_ros.nodes.markers import graph_markers
 from graph_planner_ros.nodes.perception_worker import EffectEvent, PerceptionWorker, load_or_empty
-from graph_planner_ros.perception.frame import Frame, decode_depth
+from graph_planner_ros.perception.frame import Frame
 from graph_planner_ros.perception.pipeline import PerceptionPipeline, ProcessedFrame
 from graph_planner_ros.perception.segmentation import InstanceImageSegmenter
 from graph_planner_ros.perception.transforms import TransformBuffer, TransformError
@@ -66,13 +63,6 @@ PARAMETERS = (
     Param("marker_rate", 1.0, "markers per second of wall time, if anybody listens; 0: none", 0.0, 30.0),
     Param("transform_timeout", 1.0, "longest wait of an image for its transform, seconds of ROS time", 0.0, 10.0),
 )
-STREAMS: dict[str, tuple[Any, str]] = {
-    "depth": (Image, "depth/image"),
-    "instances": (Image, "segmentation/image"),
-    "labels": (messages.SegmentLabels, "segmentation/labels"),
-    "info": (CameraInfo, "camera_info"),
-}
-"""What a frame consists of: type and topic of each part."""
 KINDS = tuple(STREAMS)
 FUTURE = 1.0
 """Events further ahead of time than this [s] are of a simulation that ran before."""
@@ -314,21 +304,9 @@ class PerceptionNode(ManagedNode):
         self._worker.put_frame(lambda: (self._make_frame(stamp, parts, pose), robot))
 
     def _make_frame(self, stamp: float, parts: dict[str, Any], pose: Any) -> Frame:
-        depth, info = parts["depth"], parts["info"]
-        instances = image_from_msg(parts["instances"])
-        metres = decode_depth(depth.encoding, image_from_msg(depth))
-        if metres.shape != instances.shape:
-            raise ValueError(f"depth image {metres.shape} and instance image {instances.shape} differ in size")
+        frame = frame_from_messages(stamp, parts, pose)
         self._complaint = ""
-        return Frame(
-            stamp=stamp,
-            rgb=None,
-            depth=metres,
-            instances=instances,
-            labels=labels_from_msg(parts["labels"]),
-            intrinsics=intrinsics_from_msg(info),
-            camera_pose=pose,
-        )
+        return frame
 
     def _robot_state(self, stamp: float) -> RobotState:
         world, position, yaw, gripper = str(self.value("map_frame")), (0.0, 0.0), 0.0, None

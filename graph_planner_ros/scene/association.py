@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -69,13 +70,13 @@ def reassociate(
     matched: dict[int, str],
     loose: Mapping[str, Box],
     lost: Sequence[str],
-    displaced: Mapping[str, str | None],
+    displaced: Mapping[str, AbstractSet[str | None]],
 ) -> dict[int, str]:
     """Return more pairs, for observations that are not ``matched``: things that moved unseen.
 
     First things that left the gripper (``loose``: id -> where), then things put somewhere that have no position
     yet (at the place they are believed at), then those that are not in their spot but may lie elsewhere in the same
-    place (``displaced``: id -> place, None: nobody knows), then those that are missed (``lost``), which may be
+    place (``displaced``: id -> where they may be), then those that are missed (``lost``), which may be
     anywhere.
 
     Args:
@@ -103,7 +104,7 @@ def _moved_cost(
     place: str | None,
     loose: Mapping[str, Box],
     lost: Sequence[str],
-    displaced: Mapping[str, str | None],
+    displaced: Mapping[str, AbstractSet[str | None]],
 ) -> float | None:
     node = graph.nodes[node_id]
     if node_id in loose:
@@ -113,7 +114,7 @@ def _moved_cost(
     believed = [r.object for r in graph.relations if r.subject == node_id and r.object == place]
     if node.box is None and place is not None and believed:
         return 1.0
-    if node.box is not None and node_id in displaced and displaced[node_id] in (None, place):
+    if node.box is not None and place in displaced.get(node_id, ()):
         apart = float(np.linalg.norm(node.box.center - center))
         if apart <= DISPLACED_GATE:
             return 1.0 + apart

@@ -34,16 +34,19 @@ class AttributeBelief:
     Attributes:
         slides: fixture id -> how far its sliding part is out of its front [m].
         doubted: ids of fixtures that the last image showed open, whatever is believed of them.
-        read_now: ids of fixtures whose sliding part the last image showed at rest and open.
+        settled_now: ids of fixtures whose door or drawer the last image showed at rest.
+        hinged: ids of fixtures whose door is known not to be a drawer.
         unsettled: ids of fixtures whose sliding part seems to be moving.
     """
 
     domain: Domain
     slides: dict[str, float] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
-    read_now: set[str] = field(default_factory=set)
+    settled_now: set[str] = field(default_factory=set)
+    hinged: set[str] = field(default_factory=set)
     doubted: set[str] = field(default_factory=set)
     _seen_at: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _swings: dict[str, int] = field(default_factory=dict)
     _pending: dict[str, float] = field(default_factory=dict)
     _rest: dict[str, float] = field(default_factory=dict)
     _votes: dict[tuple[str, str], tuple[Truth, int]] = field(default_factory=dict)
@@ -74,7 +77,7 @@ class AttributeBelief:
             node.last_seen, node.observations = stamp, node.observations + 1
             changed |= self._set_visible(node, attributes, stamp)
         self.doubted.clear()
-        self.read_now.clear()
+        self.settled_now.clear()
         for reading in observations.parts:
             node = graph.nodes.get(reading.node_id)
             if node is None:
@@ -84,10 +87,13 @@ class AttributeBelief:
                 self.doubted.add(reading.node_id)
                 if reading.slide > 0.0:
                     self._slide_when_settled(graph, node, reading.slide)
+                else:
+                    self._swing(node.instance_id)
             elif attribute_value(self.domain, node, reading.attribute) is Truth.TRUE:
                 self._rest[node.instance_id] = reading.slide
                 self.slides.setdefault(node.instance_id, reading.slide)
                 self.unsettled.discard(node.instance_id)
+                self.settled_now.add(node.instance_id)
         for node_id, slide in list(self.slides.items()):
             node = graph.nodes.get(node_id)
             if node is not None and self._is_shut_now(node) and slide > self._rest.get(node_id, 0.0):
@@ -132,21 +138,37 @@ class AttributeBelief:
         del self._votes[key]
         return set_attribute(node, name, value, PERCEPTION, stamp)
 
+    def _swing(self, fixture_id: str) -> None:
+        """Note a door that is open but not out; a drawer looks like that only in passing, while it moves."""
+        if fixture_id in self._pending:
+            self.unsettled.add(fixture_id)
+            return
+        count = self._swings.get(fixture_id, 0) + 1
+        self._swings[fixture_id] = count
+        if count >= PART_VOTES:
+            self.hinged.add(fixture_id)
+            self.settled_now.add(fixture_id)
+
     def _slide_when_settled(self, graph: SceneGraph, node: SceneNode, slide: float) -> None:
         """Follow a drawer only once two images agree: a hand before it, or a moving drawer, gives odd readings."""
+        self.hinged.discard(node.instance_id)
         last = self._pending.get(node.instance_id)
         self._pending[node.instance_id] = slide
         if last is not None and abs(last - slide) < SLIDE_STEP:
             self._slide(graph, node, slide)
             self.unsettled.discard(node.instance_id)
-            self.read_now.add(node.instance_id)
+            self.settled_now.add(node.instance_id)
         else:
             self.unsettled.add(node.instance_id)
+
+    def slides_out(self, fixture_id: str) -> bool:
+        """Return whether a fixture is known to be a drawer."""
+        return fixture_id in self._pending
 
     def in_motion(self, fixture_id: str) -> bool:
         """Return whether a drawer is out and may be moving, so that what is in it cannot be located."""
         out = fixture_id in self.unsettled or self.slides.get(fixture_id, 0.0) > OPEN_SLIDE
-        return out and fixture_id not in self.read_now
+        return out and fixture_id not in self.settled_now
 
     def note_seen(self, node_id: str, fixture_id: str) -> None:
         """Remember how far a drawer was out when a thing was seen in it."""

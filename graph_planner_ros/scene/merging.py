@@ -10,18 +10,20 @@ import numpy as np
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.scene.absence import AbsenceJudge
 from graph_planner_ros.scene.association import associate, reassociate
-from graph_planner_ros.scene.attributes import OPEN_SLIDE, AttributeBelief
+from graph_planner_ros.scene.attributes import AttributeBelief
 from graph_planner_ros.scene.belief import (
     AT,
     NEXT_TO,
+    can_have,
     held,
     is_fixture,
     is_movable_receptacle,
+    part_attributes,
     place_relation,
     remove_relations,
     set_place,
 )
-from graph_planner_ros.scene.geometry import footprint_distance
+from graph_planner_ros.scene.geometry import extended, footprint_distance, outside_distance
 from graph_planner_ros.scene.graph import (
     EFFECT,
     MAP,
@@ -39,6 +41,11 @@ from graph_planner_ros.scene.presence import Sight, sight
 from graph_planner_ros.scene.relations import find_place, neighbours
 from graph_planner_ros.scene.tracking import MergeConfig, MergeReport, Track, fuse, mean_box, visible_area
 
+JUST_SEEN = 2.5
+"""A thing seen at most so long ago [s] may have moved on with a drawer that is being opened."""
+DRAWER_REACH = 0.45
+"""How far out of its fixture [m] a drawer may carry things."""
+
 
 class SceneUpdater:
     """Keeps one belief in step with images. Not thread-safe: one thread feeds it, in the order of the stamps."""
@@ -52,6 +59,7 @@ class SceneUpdater:
         self._tracks: dict[str, Track] = {}
         self._numbers: dict[str, int] = {}
         self._last_stamp: float | None = None
+        self._parts = part_attributes(domain)
         self._absence = AbsenceJudge(domain, self._config, self._tracks)
         self.gripper = GripperBelief(domain)
         self.attributes = AttributeBelief(domain)
@@ -160,25 +168,43 @@ class SceneUpdater:
 
     def _displaced(
         self, graph: SceneGraph, matched: dict[int, str], places: dict[int, str | None], view: View
-    ) -> dict[str, str | None]:
-        """Things that are not seen where they should be: id -> the place that they are believed at, or None.
+    ) -> dict[str, frozenset[str | None]]:
+        """Things that are not seen where they should be: id -> the places where they may be now (None: nowhere known).
 
-        They were pushed, rolled or moved with a drawer; a drawer that moves needs no free spot as a witness.
+        They were pushed or rolled, which takes a free spot as a witness, or a drawer moves with them, which does not.
         """
-        found: dict[str, str | None] = {}
+        found: dict[str, frozenset[str | None]] = {}
         skip = {*matched.values(), *held(graph)}
-        moving = self.attributes.unsettled | {name for name, slide in self.slides.items() if slide > OPEN_SLIDE}
         for node_id, node in graph.nodes.items():
             if node_id in skip or node.box is None or is_fixture(self._domain, node):
                 continue
             relation = place_relation(graph, node_id)
             place = relation.object if relation is not None else None
-            if place is not None and place not in places.values():
-                continue
-            sliding = place in moving if place is not None else bool(moving)
-            if sliding or sight(node.box, view) is Sight.FREE:
-                found[node_id] = place
+            drawer = self._moving_drawer(node, place, view.stamp)
+            if drawer is not None:
+                found[node_id] = frozenset((drawer, None, place))
+            elif (place is None or place in places.values()) and sight(node.box, view) is Sight.FREE:
+                found[node_id] = frozenset((place,)) if place is not None else frozenset((None, *places.values()))
         return found
+
+    def _moving_drawer(self, node: SceneNode, place: str | None, stamp: float) -> str | None:
+        """The drawer that a thing lies in, if it may be moving, or that may have come out where it was just seen."""
+        attributes = self.attributes
+        if node.box is None:
+            return None
+        recent = stamp - node.last_seen <= JUST_SEEN
+        for node_id, fixture in self._fixtures.items():
+            if node_id == place and attributes.slides_out(node_id):
+                return node_id
+            if fixture.containment is None or node_id in attributes.settled_now or node_id in attributes.hinged:
+                continue
+            if not any(can_have(self._domain, fixture.label, name) for name in self._parts):
+                continue
+            if node_id == place:
+                return node_id
+            if recent and outside_distance(extended(fixture.containment, DRAWER_REACH), node.box.center) <= 0.05:
+                return node_id
+        return None
 
     def _create(self, graph: SceneGraph, seen: ObservedObject, report: MergeReport, stamp: float) -> SceneNode:
         node = SceneNode(

@@ -20,6 +20,8 @@ STICKINESS = 0.02
 """How much better [m] another place must fit before a thing is believed to be there instead."""
 NEXT_TO_GAP = 0.10
 """Things on one place with less than this between them [m] are next to each other."""
+DEEP = 0.035
+"""What is seen at least so far inside the volume of something shut [m] is in there: estimates are not that far off."""
 _LEVEL_SLACK = 0.02
 
 
@@ -70,7 +72,7 @@ def find_place(
         room = extended(other.containment, (slides or {}).get(other.instance_id, 0.0))
         misfit = outside_distance(room, node.box.center)
         name = relation_name(domain, other.label)
-        if misfit > PLACE_TOLERANCE or _ruled_out(graph, domain, node, name, other.instance_id, open_now):
+        if misfit > PLACE_TOLERANCE or _ruled_out(graph, domain, node, name, other, open_now):
             continue
         bonus = STICKINESS if current is not None and current.object == other.instance_id else 0.0
         key = (max(misfit - bonus, 0.0), volume(room))
@@ -80,13 +82,25 @@ def find_place(
 
 
 def _ruled_out(
-    graph: SceneGraph, domain: Domain, node: SceneNode, name: str, object_id: str, open_now: AbstractSet[str]
+    graph: SceneGraph, domain: Domain, node: SceneNode, name: str, place: SceneNode, open_now: AbstractSet[str]
 ) -> bool:
-    if node.instance_id not in graph.nodes:  # a thing that has just been seen for the first time
-        return not holds_things(domain, graph.nodes[object_id].label) or (
-            object_id not in open_now and is_shut(domain, graph.nodes[object_id])
-        )
-    return bool(implausible(graph, domain, node.instance_id, name, object_id, seen=object_id not in open_now))
+    """Whether a thing cannot be at a place. Nothing is seen inside what is shut, but for what is known to be there
+    and what is seen deep inside nonetheless, through a gap or a pane."""
+    current = place_relation(graph, node.instance_id)
+    known = current is not None and current.object == place.instance_id
+    seen = not known and place.instance_id not in open_now and not _deep_inside(place, node)
+    if node.instance_id in graph.nodes:
+        return bool(implausible(graph, domain, node.instance_id, name, place.instance_id, seen=seen))
+    # a thing that has just been seen for the first time is in no relation yet
+    return not holds_things(domain, place.label) or (seen and is_shut(domain, place))
+
+
+def _deep_inside(place: SceneNode, node: SceneNode) -> bool:
+    if place.containment is None or node.box is None:
+        return False
+    margin = np.array([2.0 * DEEP, 0.0, 0.0])  # from front and back: the sides are walls
+    core = Box(place.containment.center, np.maximum(place.containment.extent - margin, 0.0), place.containment.yaw)
+    return outside_distance(core, node.box.center) == 0.0
 
 
 def _volume_of(node: SceneNode) -> float:

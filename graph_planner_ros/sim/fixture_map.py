@@ -66,11 +66,19 @@ class Door:
         """True if it counts as closed."""
         return self.position < self.closed_below
 
-    def handle(self, position: float) -> FloatArray:
-        """Handle point (3,) in the map with the door at ``position``."""
+    def handle(self, position: float, along: float = 1.0) -> FloatArray:
+        """Handle point (3,) in the map with the door at ``position``.
+
+        ``along`` < 1 gives a point on the outer face that much nearer to the hinge, where one can push.
+        """
         point = np.array(self.data.site_xpos[self._site])
         change = position - self.position
         if self.hinged:
+            if along < 1.0:
+                normal = self.normal(self.position)
+                out = float((point[:2] - self.pivot) @ normal)
+                tangent = point[:2] - self.pivot - out * normal
+                point[:2] = self.pivot + along * tangent + (out - 0.02) * normal
             point[:2] = self.pivot + rotation(self.info.side * change) @ (point[:2] - self.pivot)
         else:
             point[:2] += change * self.front
@@ -95,9 +103,9 @@ class Door:
         half = (high - low) / 2
         return Rectangle(center[0], center[1], half[0], half[1], yaw, float(low[2]), float(high[2]))
 
-    def position_of(self, handle: FloatArray) -> float:
+    def position_of(self, handle: FloatArray, along: float = 1.0) -> float:
         """The joint position that puts the handle nearest to this point: what the hand feels of the door."""
-        closed = self.handle(0.0)[:2]
+        closed = self.handle(0.0, along)[:2]
         if not self.hinged:
             return float((handle[:2] - closed) @ self.front)
         a, b = closed - self.pivot, handle[:2] - self.pivot

@@ -72,7 +72,7 @@ class Mover:
         arrived = yield from self.until(lambda: self.robot.arrived(*targets, tolerance=tolerance), limit)
         if not arrived and strict:
             late = [j for j in targets if not self.robot.arrived(j, tolerance=tolerance)]
-            raise SkillFailure("collision", f"joint {', '.join(late)} is blocked: {self.robot.blocked_by()}")
+            raise SkillFailure("collision", f"joint {', '.join(late)} is blocked: {self.robot.touch.blocked_by()}")
 
     def joint(self, name: str, target: float) -> Motion:
         """Move one joint by name and wait until it is there."""
@@ -151,7 +151,7 @@ class Mover:
         robot = self.robot
         lag = math.hypot(*(robot.commanded(j) - robot.position(j) for j in ("base_x", "base_y")))
         if lag > STALLED:
-            what = robot.blocked_by()
+            what = robot.touch.blocked_by()
             robot.stop()
             raise SkillFailure("collision", f"the base is blocked: {what}")
 
@@ -180,7 +180,7 @@ class Mover:
     def extend_over(
         self, point: FloatArray, limit: float = 5.0, speed: float = 1.0, forward: float = WRIST_FORWARD
     ) -> Motion:
-        """Extend the arm until the tool (``forward`` of the base axis when retracted) is over a point, turning the base a little."""
+        """Turn to a point and extend the arm until the tool, drawn in ``forward`` of the base axis [m], is over it."""
         x, y, _ = self.robot.pose
         dx, dy = point[0] - x, point[1] - y
         here = self.robot.commanded("base_yaw")
@@ -188,21 +188,21 @@ class Mover:
         yield from self.joints(limit=limit, speed=speed, arm=math.hypot(dx, dy) - forward, base_yaw=yaw)
 
     def lower_until_touch(self, z: float, speed: float = 0.35, limit: float = 6.0) -> Generator[None, None, bool]:
-        """Lower the downward hand to a height; stop when it or what it holds touches something. Returns whether it did."""
+        """Lower the downward hand to a height, or until it or what it holds touches something; returns whether so."""
         robot = self.robot
         robot.move("lift", z + HAND_LENGTH, speed)
         end = self.time + limit
         while not robot.arrived("lift", tolerance=0.004):
-            if robot.hand_touches():
+            if robot.touch.hand():
                 robot.move("lift", robot.position("lift") - 0.002, speed)
                 return True
             if self.time > end:
                 raise SkillFailure("timeout", "the hand did not come down in time")
             yield
-        return robot.hand_touches()
+        return robot.touch.hand()
 
     def roll_for(self, heading: float) -> float:
-        """Wrist roll that turns the downward fingers' closing axis to a heading [rad] in the map, modulo a half turn."""
+        """Wrist roll [rad] that turns the lowered fingers' closing axis to a heading in the map, modulo a half turn."""
         yaw = self.robot.target("base_yaw")
         roll = wrap_angle(yaw + math.pi / 2 - heading)
         if roll > math.pi / 2:

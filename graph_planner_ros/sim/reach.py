@@ -41,7 +41,9 @@ def arm_blockers(
     for fixture in fixtures.fixtures.values():
         if fixture is not own or own_blocks:
             blockers += fixture.arm_obstacles()
-        passable = fixture is own and (fixture.is_drawer or not own_blocks and fixture.door and fixture.door.is_closed)
+        passable = fixture is own and (
+            fixture.is_drawer or (not own_blocks and fixture.door is not None and fixture.door.is_closed)
+        )
         if fixture.door is not None and not passable:
             blockers.append(fixture.door.leaf(fixture.door.position))
     return [b for b in blockers if b.low < high and b.high > low]
@@ -94,14 +96,19 @@ def stands_over(
 
 
 def stands_at_door(
-    fixtures: FixtureMap, fixture: Fixture, start: float, end: float, here: tuple[float, float, float]
+    fixtures: FixtureMap,
+    fixture: Fixture,
+    start: float,
+    end: float,
+    here: tuple[float, float, float],
+    along: float = 1.0,
 ) -> list[Stand]:
     """Base poses from which the hand follows the handle from one door position to another, outside of the sweep."""
     door = fixture.door
     assert door is not None
     navigation = fixtures.navigation(without_door=fixture.fixture_id)
     positions = np.linspace(start, end, 10)
-    handles = [door.handle(p) for p in positions]
+    handles = [door.handle(p, along) for p in positions]
     low, high = handles[0][2] - 0.04, handles[0][2] + 0.04
     forward = WRIST_FORWARD + HAND_LENGTH
     middle = handles[len(handles) // 2][:2]

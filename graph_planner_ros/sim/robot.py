@@ -18,10 +18,10 @@ from graph_planner_ros.sim.robot_model import (
     HANDLE_CONNECT,
     HOME,
     JOINTS,
-    WRIST_FORWARD,
     actuator_shares,
     add_robot,
 )
+from graph_planner_ros.sim.touch import Touch
 
 __all__ = ["MujocoRobot", "SimWorld", "add_robot", "wrap_angle"]
 
@@ -62,8 +62,6 @@ class MujocoRobot:
         self.world, self.model, self.data = world, world.model, world.data
         self.random = np.random.default_rng(seed)
         self.slip_next = False
-        self._held: int | None = None
-        self._carried: list[int] = []
         self._slip_height: float | None = None
         self._handle_body: int | None = None
         self._read_model()
@@ -86,12 +84,10 @@ class MujocoRobot:
         self._base, self._hand = base.id, model.body("gripper").id
         self._site, self._rod = model.site("grasp").id, model.site("rod").id
         self._camera = model.camera(CAMERA).id
-        self.body_ids = frozenset(i for i in range(model.nbody) if model.body_rootid[i] == base.id)
-        fingers = {side: model.geom(f"robot_finger_{side}").id for side in ("left", "right")}
-        self._finger_geoms = fingers
-        self._hand_geoms = [*fingers.values(), *(model.geom(f"robot_{part}").id for part in ("palm", "hand", "wrist"))]
+        self.touch = Touch(model, self.data)
+        self.body_ids = self.touch.body_ids
         self._bits = {geom: (int(model.geom_contype[geom]), int(model.geom_conaffinity[geom]))
-                      for geom in self._hand_geoms}  # fmt: skip
+                      for geom in self.touch.hand_geoms}  # fmt: skip
         self._ticks = max(1, round(CONTROL_PERIOD / model.opt.timestep))
         self.period = self._ticks * model.opt.timestep
 
@@ -152,7 +148,7 @@ class MujocoRobot:
     def stop(self) -> None:
         """Stand still here and now: targets become the present positions."""
         for joint in JOINTS:
-            if joint == "gripper" and self._held is not None:
+            if joint == "gripper" and self.touch.held is not None:
                 continue
             for qpos, act, actuator, _ in self._parts[joint]:
                 if joint != "gripper":
@@ -192,7 +188,7 @@ class MujocoRobot:
         """One control period: command, physics, and looking after what is held."""
         self.update()
         self.world.step(self._ticks)
-        if self._slip_height is not None and self._held is not None and self.position("lift") > self._slip_height:
+        if self._slip_height is not None and self.touch.held is not None and self.position("lift") > self._slip_height:
             self.release()
 
     # --- state that others read ---------------------------------------------------------------------------------
@@ -226,17 +222,17 @@ class MujocoRobot:
     @property
     def holding(self) -> bool:
         """What the gripper itself feels: something is held between the fingers."""
-        return self._held is not None
+        return self.touch.held is not None
 
     @property
     def held_body(self) -> str | None:
         """Name of the held body (for the world's disturbances; no skill decides by it)."""
-        return None if self._held is None else str(self.model.body(self._held).name)
+        return None if self.touch.held is None else str(self.model.body(self.touch.held).name)
 
     @property
     def carried_bodies(self) -> tuple[str, ...]:
         """Names of the bodies that lie in the held one."""
-        return tuple(str(self.model.body(body).name) for body in self._carried)
+        return tuple(str(self.model.body(body).name) for body in self.touch.carried)
 
     def joint_states(self) -> dict[str, float]:
         """Joint name -> position [m or rad] as for a ROS joint state."""
@@ -245,93 +241,21 @@ class MujocoRobot:
             states[name] = float(self.data.qpos[qpos])
         return states
 
-    def reach(self, pitch_down: bool) -> float:
-        """Distance [m] from the base axis to the grasp point with the arm retracted."""
-        return WRIST_FORWARD if pitch_down else WRIST_FORWARD + HAND_LENGTH
-
-    # --- touch --------------------------------------------------------------------------------------------------
-    def _contacts(self) -> list[tuple[int, int]]:
-        count = self.data.ncon
-        return [(int(a), int(b)) for a, b in self.data.contact.geom[:count]] if count else []
-
-    def finger_contacts(self) -> dict[str, set[int]]:
-        """Side -> loose bodies that press against the inside of this finger."""
-        touching: dict[str, set[int]] = {"left": set(), "right": set()}
-        bodies, axis = self.model.geom_bodyid, self.data.xmat[self._hand].reshape(3, 3)[:, 1]
-        for index, (first, second) in enumerate(self._contacts()):
-            for side, geom in self._finger_geoms.items():
-                if geom not in (first, second):
-                    continue
-                other = int(bodies[second if first == geom else first])
-                contact = self.data.contact[index]
-                inward = -1.0 if side == "left" else 1.0
-                offset = float((contact.pos - self.data.geom_xpos[geom]) @ axis) * inward
-                along = abs(float(contact.frame[:3] @ axis))
-                if self.is_loose(other) and offset > 0 and along > 0.6:
-                    touching[side].add(self._root(other))
-        return touching
-
-    def _root(self, body: int) -> int:
-        return int(self.model.body_rootid[body])
-
-    def is_loose(self, body: int) -> bool:
-        """True for bodies that can be moved about, so neither robot nor fixture."""
-        root = self._root(body)
-        joint = int(self.model.body_jntadr[root])
-        return joint >= 0 and self.model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
-
-    def hand_touches(self) -> bool:
-        """True if hand or held thing touches anything but each other and what is carried in it."""
-        mine = set(self.body_ids) | ({self._held} if self._held is not None else set()) | set(self._carried)
-        felt = set(self._hand_geoms)
-        bodies = self.model.geom_bodyid
-        for first, second in self._contacts():
-            ours = [self._root(int(bodies[g])) in mine or int(bodies[g]) in mine for g in (first, second)]
-            if ours[0] == ours[1]:
-                continue
-            geom = first if ours[0] else second
-            if geom in felt or self._root(int(bodies[geom])) == self._held:
-                return True
-        return False
-
-    def touched_by_held(self) -> list[str]:
-        """Names of the loose bodies that the held thing touches."""
-        bodies = self.model.geom_bodyid
-        names = set()
-        for pair in self._contacts():
-            roots = [self._root(int(bodies[geom])) for geom in pair]
-            for here, other in (roots, roots[::-1]):
-                if here == self._held and other not in self.body_ids and self.is_loose(other):
-                    names.add(str(self.model.body(other).name))
-        return sorted(names)
-
-    def blocked_by(self) -> str:
-        """What the robot, or the thing in its hand, presses against, in words; for reasons of failures."""
-        model, mine = self.model, {self._held, *self._carried}
-        pairs = []
-        for geoms in self._contacts():
-            bodies = [int(model.geom_bodyid[geom]) for geom in geoms]
-            ours = [body in self.body_ids or self._root(body) in mine for body in bodies]
-            if ours[0] != ours[1]:
-                own, other = bodies if ours[0] else bodies[::-1]
-                pairs.append(f"{model.body(own).name} touches {model.body(other).name}")
-        return "; ".join(sorted(set(pairs))) or "nothing that it feels"
-
     # --- holding ------------------------------------------------------------------------------------------------
     def try_grasp(self) -> bool:
         """Hold what both fingers touch (grasp assist: a weld keeps it); False if they close on nothing."""
-        touching = self.finger_contacts()
+        touching = self.touch.fingers()
         common = touching["left"] & touching["right"]
         if not common:
             return False
         # Of several (an item in a bowl) the one nearest to the grasp point is held.
         body = min(common, key=lambda b: float(np.linalg.norm(self.data.xipos[b] - self.gripper_position)))
         self._weld(GRASP_WELD, self._hand, body)
-        self._held = body
+        self.touch.held = body
         self._slip_height = self.position("lift") + 0.04 if self.slip_next else None
         self.slip_next = False
-        self._carried = self._lying_in(body)[:CARRY_WELDS]
-        for index, inside in enumerate(self._carried):
+        self.touch.carried = self.touch.lying_in(body)
+        for index, inside in enumerate(self.touch.carried):
             self._weld(f"{CARRY_WELD}{index}", body, inside)
         return True
 
@@ -339,39 +263,9 @@ class MujocoRobot:
         """Let go of what is held, at once, and of what was carried in it; the fingers open."""
         for name in [GRASP_WELD, *(f"{CARRY_WELD}{i}" for i in range(CARRY_WELDS))]:
             self.data.eq_active[self.model.equality(name).id] = 0
-        if self._held is not None:
+        if self.touch.held is not None:
             self.move("gripper", JOINTS["gripper"].upper)
-        self._held, self._carried, self._slip_height = None, [], None
-
-    def _lying_in(self, receptacle: int) -> list[int]:
-        """Bodies supported by the receptacle (by contact, also through each other) that lie above its floor."""
-        bodies = self.model.geom_bodyid
-        pairs = [(self._root(int(bodies[a])), self._root(int(bodies[b]))) for a, b in self._contacts()]
-        inside, grown = {receptacle}, True
-        while grown:
-            grown = False
-            for pair in pairs:
-                for here, other in (pair, pair[::-1]):
-                    if here in inside and other not in inside and other not in self.body_ids and self.is_loose(other):
-                        offset = self.data.xipos[other] - self.data.xpos[receptacle]
-                        size = self._half_width(receptacle)
-                        if (
-                            float(np.hypot(offset[0], offset[1])) < size
-                            and self._bottom(other) > self._bottom(receptacle) + 2e-3
-                        ):
-                            inside.add(other)
-                            grown = True
-        return sorted(inside - {receptacle})
-
-    def _geoms_of(self, body: int) -> list[int]:
-        return [g for g in range(self.model.ngeom) if self._root(int(self.model.geom_bodyid[g])) == body]
-
-    def _half_width(self, body: int) -> float:
-        return max(float(np.hypot(*(self.data.geom_xpos[g] - self.data.xpos[body])[:2]) + self.model.geom_rbound[g])
-                   for g in self._geoms_of(body))  # fmt: skip
-
-    def _bottom(self, body: int) -> float:
-        return float(min(self.data.geom_xpos[g][2] - min(self.model.geom_aabb[g][3:]) for g in self._geoms_of(body)))
+        self.touch.held, self.touch.carried, self._slip_height = None, [], None
 
     def _weld(self, name: str, first: int, second: int) -> None:
         """Point an equality at two bodies as they now stand."""

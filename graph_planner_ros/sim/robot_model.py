@@ -23,7 +23,7 @@ FINGER_TIP = 0.02
 """Distance [m] from the grasp point to the finger tips."""
 FINGER_THICKNESS = 0.010
 ROD_FORWARD, ROD_LEFT = 0.09, 0.075
-"""Tip of the drawn-in rod beside the wrist, from the wrist axis [m]; it presses switches while the hand holds something."""
+"""Tip of the drawn-in rod beside the wrist, from the wrist axis [m]; it presses switches while the hand is full."""
 ROD_LENGTH, ROD_SEGMENTS = 0.64, 2
 """How far the telescopic rod comes out [m]."""
 ARM_HALF_HEIGHT = 0.02
@@ -72,7 +72,7 @@ JOINTS: dict[str, JointSpec] = {
     "head_pan": JointSpec(-math.pi, math.pi, 2.5, 8.0, 60, 3, 15),
     "head_tilt": JointSpec(-0.6, 1.45, 2.0, 8.0, 60, 3, 15),
 }
-"""Driven joints by the robot's own names: ``arm`` is the sum of the telescope's segments, ``gripper`` one finger's travel.
+"""Driven joints by the robot's own names: ``arm`` is the sum of its segments, ``gripper`` one finger's travel.
 ``wrist_pitch`` 0 points the hand forward, pi/2 down; ``head_tilt`` is positive downwards."""
 
 HOME: dict[str, float] = {
@@ -156,7 +156,8 @@ def _add_arm(base: object) -> None:
     for index in range(ROD_SEGMENTS):
         rod = rod.add_body(name=f"rod_link_{index + 1}")
         _joint(rod, f"rod_{index + 1}", SLIDE, [1, 0, 0], 0.02)
-        _geom(rod, CYLINDER, [0.007 - 0.002 * index, half], [WRIST_FORWARD + ROD_FORWARD - half, ROD_LEFT, 0], BLUE, 0.02,
+        middle = [WRIST_FORWARD + ROD_FORWARD - half, ROD_LEFT, 0]
+        _geom(rod, CYLINDER, [0.007 - 0.002 * index, half], middle, BLUE, 0.02,
               solid=False)  # fmt: skip
         rod.first_geom().quat = [math.cos(math.pi / 4), 0, math.sin(math.pi / 4), 0]
     rod.add_site(name="rod", pos=[WRIST_FORWARD + ROD_FORWARD, ROD_LEFT, 0], size=[0.005, 0.005, 0.005], group=4)
@@ -175,7 +176,8 @@ def _add_arm(base: object) -> None:
         finger = hand.add_body(name=f"finger_{side}", pos=[0, 0, 0])
         _joint(finger, f"finger_{side}", SLIDE, [0, sign, 0], 0.05)
         length = (HAND_LENGTH + FINGER_TIP - palm) / 2
-        _geom(finger, BOX, [length, FINGER_THICKNESS / 2, 0.011], [palm + length, sign * FINGER_THICKNESS / 2, 0], DARK, 0.05,
+        thick = FINGER_THICKNESS / 2
+        _geom(finger, BOX, [length, thick, 0.011], [palm + length, sign * thick, 0], DARK, 0.05,
               f"robot_finger_{side}", friction=1.5)  # fmt: skip
 
 

@@ -142,7 +142,7 @@ class SkillContext:
         hits = eye + rays * distance[:, None]
         bodies = self.robot.model.geom_bodyid[np.maximum(geoms, 0)]
         # Fixtures are on the map; what else is hit is a thing that stands there.
-        loose = np.array([self.robot.is_loose(int(body)) for body in bodies])
+        loose = np.array([self.robot.touch.is_loose(int(body)) for body in bodies])
         seen = (distance > 0) & loose
         local = (hits[:, :2] - surface.center[:2]) @ rotation(surface.yaw)
         inside = (np.abs(local) < half + 0.01).all(axis=1)

@@ -23,6 +23,8 @@ BEFORE = 0.09
 """Distance [m] in front of the handle at which the hand stops before it reaches in."""
 STUCK = 0.09
 """Distance [m] between where the hand leads the handle and where it is that means a stuck door."""
+PUSH_AT = 0.55
+"""Where a door is pushed shut if its handle is out of reach: share of the way from hinge to handle."""
 SPEED = {"hinge": 0.75, "slide": 0.3}
 """Speed of doors [rad/s] and drawers [m/s]."""
 
@@ -53,36 +55,40 @@ def move_door(context: SkillContext, fixture: Fixture, goal: float) -> Skill:
     if abs(door.position - goal) < tolerance and (goal > 0 or door.is_closed):
         context.enter("already done", 1.0)
         return
-    for stage in _stages(context, fixture, goal):
-        yield from _move_from_one_place(context, fixture, stage)
+    along, stages = _stages(context, fixture, goal)
+    for stage in stages:
+        yield from _move_from_one_place(context, fixture, stage, along)
     context.enter("done", 1.0)
 
 
-def _stages(context: SkillContext, fixture: Fixture, goal: float) -> list[float]:
-    """Door positions to go through, each reachable from one place: as few as there must be."""
+def _stages(context: SkillContext, fixture: Fixture, goal: float) -> tuple[float, list[float]]:
+    """Where to hold the door (see `Door.handle`) and positions to go through, each move possible from one place."""
     door = fixture.door
     assert door is not None
     here, start = context.robot.pose, door.position
-    for count in (1, 2, 3):
-        positions = [float(p) for p in np.linspace(start, goal, count + 1)]
-        pairs = itertools.pairwise(positions)
-        if all(stands_at_door(context.fixtures, fixture, a, b, here) for a, b in pairs):
-            return positions[1:]
+    # A door whose handle cannot be got at can still be pushed shut by its face.
+    holds = (1.0, PUSH_AT) if goal < start and door.hinged else (1.0,)
+    for along in holds:
+        for count in (1, 2, 3):
+            positions = [float(p) for p in np.linspace(start, goal, count + 1)]
+            pairs = itertools.pairwise(positions)
+            if all(stands_at_door(context.fixtures, fixture, a, b, here, along) for a, b in pairs):
+                return along, positions[1:]
     raise SkillFailure(
         "not_reachable", f"there is no place from which the robot could move the door of {fixture.fixture_id}"
     )
 
 
-def _move_from_one_place(context: SkillContext, fixture: Fixture, goal: float) -> Skill:
+def _move_from_one_place(context: SkillContext, fixture: Fixture, goal: float, along: float) -> Skill:
     door = _door(context, fixture)
     start = door.position
     context.enter("driving to the door", 0.05)
-    stands = stands_at_door(context.fixtures, fixture, start, goal, context.robot.pose)
+    stands = stands_at_door(context.fixtures, fixture, start, goal, context.robot.pose, along)
     context.robot.move("lift", float(door.handle(start)[2]))
-    yield from context.go(stands, f"move the door of {fixture.fixture_id}", door.handle(start))
+    yield from context.go(stands, f"move the door of {fixture.fixture_id}", door.handle(start, along))
     try:
-        yield from _grip(context, door, start)
-        moved = yield from _lead(context, door, start, goal)
+        yield from _grip(context, door, start, along)
+        moved = yield from _lead(context, door, start, goal, along)
     finally:
         context.robot.release_handle()
     yield from _leave(context)
@@ -109,10 +115,10 @@ def _hand_to(context: SkillContext, handle: FloatArray, short: float) -> tuple[f
     return here + wrap_angle(math.atan2(dy, dx) - here), math.hypot(dx, dy) - REACH - short
 
 
-def _grip(context: SkillContext, door: Door, position: float) -> Skill:
+def _grip(context: SkillContext, door: Door, position: float, along: float) -> Skill:
     context.enter("reaching for the handle", 0.35)
     robot, mover = context.robot, context.mover
-    handle = door.handle(position)
+    handle = door.handle(position, along)
     yaw, extension = _hand_to(context, handle, BEFORE)
     yield from mover.gaze(handle, wait=False)
     robot.move("wrist_roll", 0.0)
@@ -128,7 +134,7 @@ def _grip(context: SkillContext, door: Door, position: float) -> Skill:
     robot.grip_handle(door.body, handle)
 
 
-def _lead(context: SkillContext, door: Door, start: float, goal: float) -> Generator[None, None, bool]:
+def _lead(context: SkillContext, door: Door, start: float, goal: float, along: float) -> Generator[None, None, bool]:
     """Move the hooked handle along its way; returns whether the door has followed to the end."""
     context.enter("moving the door", 0.5)
     robot, dt = context.robot, context.robot.period
@@ -142,12 +148,12 @@ def _lead(context: SkillContext, door: Door, start: float, goal: float) -> Gener
         left = abs(beyond - position)
         speed = min(top, speed + slow * dt, math.sqrt(2 * slow * left) + 1e-3, left / dt)
         position += sign * speed * dt
-        handle = door.handle(position)
+        handle = door.handle(position, along)
         yaw, extension = _hand_to(context, handle, 0.0)
         robot.follow("base_yaw", yaw)
         robot.follow("arm", extension)
         yield
-        gap = float(np.hypot(*(robot.gripper_position - door.handle(position))[:2]))
+        gap = float(np.hypot(*(robot.gripper_position - handle)[:2]))
         behind = behind + dt if gap > STUCK else 0.0
         if behind > 0.25 or context.mover.time > limit:
             robot.stop()
@@ -155,7 +161,7 @@ def _lead(context: SkillContext, door: Door, start: float, goal: float) -> Gener
         if abs(beyond - position) < 1e-3:
             break
     yield from context.mover.wait(0.25)
-    reached = door.position_of(robot.gripper_position)
+    reached = door.position_of(robot.gripper_position, along)
     context.enter("letting go", 0.8)
     if goal > start:
         return bool(reached > start + 0.88 * (goal - start))

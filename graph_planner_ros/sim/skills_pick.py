@@ -18,6 +18,8 @@ FloatArray = NDArray[np.float64]
 ROOF_GAP = 0.015
 OVER = 0.03
 """Gap [m] that hand and held thing keep above what they pass over."""
+WRONG_WIDTH = 0.018
+"""Difference [m] between the felt and the believed width that tells a vessel from what lies in it."""
 PALM_GAP = 0.045
 """Grasp point below a thing's top [m], so that the palm stays clear of it."""
 
@@ -44,7 +46,7 @@ def plan_entry(context: SkillContext, fixture: Fixture, surface: Box, lowest: fl
     """Heights for reaching over a surface.
 
     Args:
-        lowest: lowest grasp point [m] that is wanted there. hanging: how far hand or held thing reach below the grasp point [m].
+        lowest: lowest grasp point [m] that is wanted there. hanging: how far hand or held thing reach below it [m].
     """
     floor = float(surface.center[2] - surface.extent[2] / 2)
     tops = [float(n.box.center[2] + n.box.extent[2] / 2) for n in context.believed
@@ -95,8 +97,9 @@ def pick_up(context: SkillContext, item: SceneNode, place: SceneNode) -> Skill:
         heading = long_side(context.box_of(inside))[2] + np.pi / 2  # fingers along the vessel's long side
     grasp = max(bottom + TIP + 0.004, top - PALM_GAP)
     entry = plan_entry(context, fixture, surface, grasp, TIP)
-    yield from _approach(context, item, box, entry, min(width + 0.05, OPENING))
-    yield from _grasp(context, item, box, entry, grasp, (width, heading))
+    opening = min(max(width + 0.05, 0.09) if inside is None else width + 0.03, OPENING)
+    yield from _approach(context, item, box, entry, opening)
+    yield from _grasp(context, item, entry, grasp, _Grip(width, heading, opening, inside is not None))
     above = grasp if not context.robot.holding else float(context.robot.gripper_position[2])
     relative = heading - context.mover.hand_heading
     context.held = Held(item, above - bottom, length, width, max(top - bottom, 0.02), relative)
@@ -117,29 +120,54 @@ def _approach(context: SkillContext, item: SceneNode, box: Box, entry: Entry, op
     yield from mover.extend_over(box.center)
 
 
-def _grasp(context: SkillContext, item: SceneNode, box: Box, entry: Entry, height: float,
-           across: tuple[float, float]) -> Skill:  # fmt: skip
-    """Close around the thing; a few tries with other wrist angles and places before giving up."""
+@dataclass(frozen=True)
+class _Grip:
+    """Width [m] and heading [rad] of the long side of a thing, opening [m] for it, and whether it lies in a vessel."""
+
+    width: float
+    heading: float
+    opening: float
+    in_vessel: bool
+
+    @property
+    def tries(self) -> list[tuple[float, float, float]]:
+        """Turns of the wrist [rad], changes of height and of reach [m] to try one after the other."""
+        if self.in_vessel:  # turned fingers would take hold of the vessel
+            return [(0.0, 0.0, 0.0), (0.0, 0.006, 0.006), (0.0, -0.01, -0.006)]
+        # What is seen from one side only is a little farther away than it seems.
+        return [
+            (0.0, 0.0, 0.0),
+            (0.0, -0.012, 0.015),
+            (np.pi / 4, 0.0, 0.0),
+            (np.pi / 2, 0.0, 0.0),
+            (0.0, -0.005, -0.015),
+        ]
+
+
+def _grasp(context: SkillContext, item: SceneNode, entry: Entry, height: float, grip: _Grip) -> Skill:
+    """Close around the thing; a few tries with other wrist angles and heights before giving up."""
     robot, mover = context.robot, context.mover
-    width, heading = across
-    opening = min(width + 0.05, OPENING)
-    tries = [(0.0, 0.0), (0.0, -0.012), (np.pi / 4, 0.0), (np.pi / 2, 0.0)]
     touched = False
-    for index, (turn, sink) in enumerate(tries):
+    reach = robot.target("arm")
+    for index, (turn, sink, farther) in enumerate(grip.tries):
         context.enter("grasping", 0.5 + 0.05 * index)
-        roll = mover.roll_for(heading + np.pi / 2 + turn)
+        roll = mover.roll_for(grip.heading + np.pi / 2 + turn)
         if index:
             yield from mover.hand_height(entry.over)
-        yield from mover.joints(wrist_roll=roll, gripper=(OPENING if index else opening) / 2, strict=False, limit=2.0)
+            yield from mover.joints(arm=reach + farther, strict=False)
+        opening = OPENING if index and not grip.in_vessel else grip.opening
+        yield from mover.joints(wrist_roll=roll, gripper=opening / 2, strict=False, limit=2.0)
         lowest = max(entry.floor + TIP + 0.003, height + sink)
         if (yield from mover.lower_until_touch(lowest)):
             touched = True
             yield from mover.hand_height(float(robot.gripper_position[2]) + 0.004, speed=0.3)
         yield from _close(context)
-        touched |= any(robot.finger_contacts().values())
+        touched |= any(robot.touch.fingers().values())
         if robot.try_grasp():
-            return
-        yield from mover.fingers(OPENING, limit=1.0)
+            if not grip.in_vessel or abs(robot.opening - grip.width) < WRONG_WIDTH:
+                return
+            robot.release()  # by its width it is the vessel and not the thing in it
+        yield from mover.fingers(grip.opening if grip.in_vessel else OPENING, limit=1.0)
     yield from _back_off(context, entry)
     if touched:
         raise SkillFailure("grasp_failed", f"the fingers did not get hold of {item.instance_id}")
@@ -151,7 +179,7 @@ def _close(context: SkillContext) -> Skill:
     robot, mover = context.robot, context.mover
 
     def gripped() -> bool:
-        felt = robot.finger_contacts()
+        felt = robot.touch.fingers()
         return bool(felt["left"] & felt["right"]) or robot.arrived("gripper", tolerance=0.002)
 
     robot.move("gripper", 0.0)

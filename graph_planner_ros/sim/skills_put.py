@@ -96,7 +96,7 @@ def _spots_on(context: SkillContext, fixture: Fixture, surface: Box, held: Held,
 
 
 def _gap(taken: FloatArray, spot: Rectangle, fixture: Fixture, clearance: float) -> float:
-    """Room [m] around a spot, up to 0.15, given taken points (n, 2) in the surface's frame; x points out of the front."""
+    """Room [m] around a spot, up to 0.15, given taken points (n, 2) in the surface's frame (x out of the front)."""
     if not len(taken):
         return 0.15
     gap = min(0.15, float(spot.distance(taken).min()))

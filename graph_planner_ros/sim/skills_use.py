@@ -36,7 +36,7 @@ def toggle(context: SkillContext, node: SceneNode, on: bool) -> Skill:
 
 
 def press(context: SkillContext, fixture: Fixture, on: bool) -> Skill:
-    """Drive to the switch and press it: with the finger tips, or, if the hand holds something, with the rod beside it."""
+    """Drive to the switch and press it: with the finger tips, or, if the hand is full, with the rod beside it."""
     button = fixture.button
     if button is None:
         raise precondition("not_reachable", f"{fixture.fixture_id} has no switch")
@@ -223,7 +223,7 @@ def cut(context: SkillContext, item: SceneNode, knife: SceneNode) -> Skill:
 def _cut_touched(context: SkillContext, item: SceneNode) -> bool:
     """What a blade does to what it touches; the world decides, whatever the robot believes it is."""
     done = False
-    for name in context.robot.touched_by_held():
+    for name in context.robot.touch.by_held():
         info = context.world.items.get(name)
         if info is not None and info.looks.get("sliced"):
             context.world.slice_item(name)

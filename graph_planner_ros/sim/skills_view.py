@@ -39,7 +39,7 @@ def look(context: SkillContext, node: SceneNode) -> Skill:
 
 
 def look_at(context: SkillContext, fixture: Fixture, dwell: float) -> Skill:
-    """Drive to where the fixture can be seen, unless the robot stands well already, and let the gaze rest on its parts."""
+    """Drive to where the fixture can be seen, unless the robot already is there, and rest the gaze on its parts."""
     context.enter("driving", 0.05)
     if not _stands_well(context, fixture):
         yield from context.go(view_stands(context, fixture), f"look at {fixture.fixture_id}", _middle(fixture))

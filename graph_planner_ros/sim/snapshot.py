@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cv2
+from PIL import Image
 
 from graph_planner_ros.sim.rendering import OVERVIEW
 from graph_planner_ros.sim.room import KitchenOptions
@@ -18,7 +18,7 @@ def save_picture(world: KitchenWorld, path: Path | str, camera: str = OVERVIEW) 
     """Save what a camera sees as a PNG; the size is that of the world's options."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    cv2.imwrite(str(path), cv2.cvtColor(world.render_rgb(camera), cv2.COLOR_RGB2BGR))
+    Image.fromarray(world.render_rgb(camera)).save(path)
     return path
 
 

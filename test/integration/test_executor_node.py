@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -173,3 +174,19 @@ def test_an_executor_that_comes_back_runs_the_plan_in_force(system: System, boss
         lambda: any(isinstance(event, messages.SubtaskCompleted) for event in boss.client.events),
         "the subtask is carried out by the new executor",
     )
+
+
+def test_a_goal_that_is_accepted_after_everybody_gave_up_is_cancelled(system: System, boss: Boss) -> None:
+    scene(system)
+    bridge = system.add(FakeBridge, {"go_to": ["hang"]})
+    executor = system.add(ExecutorNode, **FAST)
+    wait_until(lambda: executor._skills.client.server_is_ready(), "the executor knows the bridge")
+    hold = threading.Event()
+    bridge.executor.create_task(hold.wait, 60.0)  # the bridge answers nobody for a while
+    try:
+        boss.send("go_to", "start", "fridge_1")
+        assert boss.event().status == messages.ActionFailure.SERVER_LOST
+        assert not bridge.calls
+    finally:
+        hold.set()
+    wait_until(lambda: bridge.calls and bridge.stopped, "the skill is stopped as soon as its goal is accepted")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph_planner_ros.perception.transforms import (
@@ -91,6 +91,7 @@ def test_a_circle_of_frames_is_refused() -> None:
         buffer.lookup("a", "b", 1.0)
 
 
+@settings(deadline=None)
 @given(angles, angles, angles)
 def test_quaternions_and_rotations_agree(a: float, b: float, c: float) -> None:
     def turn(axis: int, angle: float) -> np.ndarray:
@@ -103,6 +104,7 @@ def test_quaternions_and_rotations_agree(a: float, b: float, c: float) -> None:
     assert np.allclose(quaternion_to_rotation(rotation_to_quaternion(rotation)), rotation, atol=1e-9)
 
 
+@settings(deadline=None)
 @given(angles, st.floats(-3.0, 3.0), st.floats(0.0, 1.0))
 def test_interpolation_turns_evenly_the_short_way(start: float, change: float, share: float) -> None:
     middle = interpolate(pose(yaw=start), pose(x=2.0, yaw=start + change), share)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rendered_world import box, fixture_map
 
@@ -71,6 +71,7 @@ def test_a_missing_file_is_missing(tmp_path: Path) -> None:
         load_graph(tmp_path / "none.json")
 
 
+@settings(deadline=None)
 @given(st.text(), st.text(), st.floats(0, 1e9), st.sampled_from(Truth), st.floats(-1e3, 1e3))
 def test_any_names_and_numbers_survive(name: str, label: str, stamp: float, value: Truth, x: float) -> None:
     graph = SceneGraph(stamp=stamp)

@@ -126,7 +126,7 @@ def tour(driver: Driver) -> None:
             driver.do("open", name)
         if info.surfaces:
             driver.do("look", name)
-    targets = [n for n, i in world.fixtures.items() if i.surfaces]
+    targets = [n for n, i in world.fixtures.items() if i.surfaces and i.label != "Microwave"]
     sink, lamp = of_class(driver, "SinkBasin")[0], of_class(driver, "DeskLamp")
     fridge, microwave = of_class(driver, "Fridge")[0], of_class(driver, "Microwave")[0]
     for item in random.permutation(sorted(world.items)):
@@ -146,8 +146,10 @@ def tour(driver: Driver) -> None:
             continue
         if world.items[item].label == "Knife":
             _slice_something(driver, item)
-        if not driver.do("put", item, str(random.choice(targets))).succeeded and driver.robot.holding:
+        driver.do("put", item, str(random.choice([t for t in targets if _has_room(driver, t, item)])))
+        if driver.robot.holding:
             driver.do("put", item, of_class(driver, "DiningTable")[0])
+    _vessels(driver)
     for name, info in world.fixtures.items():
         if info.door:
             driver.do("close", name)
@@ -156,14 +158,45 @@ def tour(driver: Driver) -> None:
         driver.do("toggle_off", stove)
 
 
+def _vessels(driver: Driver) -> None:
+    """Things into bowls and plates, carried about, and taken out again."""
+    world, table = driver.world, of_class(driver, "DiningTable")[0]
+
+    def free(*labels: str) -> list[str]:
+        shut = world.shut_fixtures()
+        return [
+            n for n, i in world.items.items() if i.label in labels and driver.place(n) in set(world.fixtures) - shut
+        ]
+
+    for vessel, item in zip(free("Bowl", "Plate"), free("Egg", "Apple", "Tomato"), strict=False):
+        if not driver.do("pick_up", item, str(driver.place(item))).succeeded:
+            continue
+        if (
+            driver.do("put", item, vessel).succeeded
+            and driver.do("pick_up", vessel, str(driver.place(vessel))).succeeded
+        ):
+            driver.do("put", vessel, table)
+            if driver.do("pick_up", item, vessel).succeeded:
+                driver.do("put", item, table)
+
+
+def _has_room(driver: Driver, fixture: str, item: str) -> bool:
+    """Small places take one small thing, other places a few, so that no free space is not what fails."""
+    inside = sum(driver.place(name) == fixture for name in driver.world.items)
+    label, size = driver.world.fixtures[fixture].label, driver.world.items[item].size
+    if label in ("StoveBurner", "SinkBasin", "Drawer"):
+        return inside == 0 and size[0] < 0.2
+    return inside < (4 if label in ("Cabinet", "Fridge") else 6)
+
+
 def _slice_something(driver: Driver, knife: str) -> None:
     world = driver.world
     for name, info in world.items.items():
         place = driver.place(name)
-        if info.label in ("Bread", "Apple", "Potato", "Tomato", "Lettuce") and place in world.fixtures:
-            if world.fixtures[place].label in ("CounterTop", "DiningTable"):
-                driver.do("slice", name, knife)
-                return
+        board = of_class(driver, "CounterTop") + of_class(driver, "DiningTable")
+        if info.label in ("Bread", "Apple", "Potato", "Tomato", "Lettuce") and place in board:
+            driver.do("slice", name, knife)
+            return
 
 
 def main() -> None:

@@ -35,6 +35,7 @@ from graph_planner_ros.planning.engines.relevance import RelevantParts, relevant
 from graph_planner_ros.planning.result import PlanningStatus
 
 _KEPT_DOMAINS = 64
+_POLL = 0.05
 
 
 class _Stopped(Exception):
@@ -76,8 +77,12 @@ class MimirEngine:
         start = time.perf_counter()
         stop = _Stop(start + timeout, cancel)
         try:
-            with self._lock:
+            while not self._lock.acquire(timeout=_POLL):
+                stop.check()
+            try:
                 plan, cost = self._solve(domain_pddl, problem_pddl, stop)
+            finally:
+                self._lock.release()
         except PddlTextError as error:
             return self._result(PlanningStatus.REFUSED, start, f"the PDDL cannot be read: {error}")
         except RuntimeError as error:
@@ -116,7 +121,7 @@ class MimirEngine:
             plan = self._search_parts(domain, problem, parts, stop) if parts is not None else None
             if plan is None:
                 whole = RelevantParts(frozenset(problem.objects), frozenset(domain.operators))
-                plan = self._search_parts(domain, problem, whole, stop)
+                plan = self._search_parts(domain, problem, whole, stop, merge=False)
         else:
             found, _ = self._open(compiled.domain, compiled.problem).plans(stop, self._effort)
             plan = min(found, key=lambda rows: plan_cost(domain, problem, rows), default=None)
@@ -126,10 +131,10 @@ class MimirEngine:
         return plan, plan_cost(domain, problem, plan)
 
     def _search_parts(
-        self, domain: DomainModel, problem: ProblemModel, parts: RelevantParts, stop: _Stop
+        self, domain: DomainModel, problem: ProblemModel, parts: RelevantParts, stop: _Stop, merge: bool = True
     ) -> list[Row] | None:
         """Search a reduced task; None if it has no plan."""
-        task = reduce_task(domain, problem, parts)
+        task = reduce_task(domain, problem, parts, merge)
         found, good = self._open(task.domain, task.problem).plans(stop, self._effort)
         if not found:
             return None
@@ -139,7 +144,7 @@ class MimirEngine:
         best, cost = improver.improve(without_moves(found[0]), self._changes)
         # what the plan uses is little enough for A* to order it well
         used = {name for row in best for name in row[1:]} | set(domain.constants) | places(problem, task.movement)
-        task = reduce_task(domain, problem, RelevantParts(frozenset(used), parts.operators))
+        task = reduce_task(domain, problem, RelevantParts(frozenset(used), parts.operators), merge)
         ordered = self._open(task.domain, task.problem).attempt("astar", stop, self._improvement)
         if ordered is not None:
             again, other = improver.improve(without_moves(ordered), self._changes)

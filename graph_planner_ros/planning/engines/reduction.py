@@ -38,9 +38,14 @@ class SmallTask:
     movement: Movement | None
 
 
-def reduce_task(domain: DomainModel, problem: ProblemModel, parts: RelevantParts) -> SmallTask:
-    """Return the small task; the goal must be the goal atom of an action (see `compilation`), or not name places."""
-    movement = _movement(domain, parts.operators)
+def reduce_task(domain: DomainModel, problem: ProblemModel, parts: RelevantParts, merge: bool = True) -> SmallTask:
+    """Return the small task; the goal must be the goal atom of an action (see `compilation`), or not name places.
+
+    Args:
+        domain, problem: as read. parts: what is kept of them.
+        merge: merge moves into the other actions; this makes searching quick, and grounding large tasks slow.
+    """
+    movement = _movement(domain, parts.operators) if merge else None
     if movement is not None and sum(row[0] == movement.predicate for row in problem.atoms) != 1:
         movement = None
     text = _domain_text(domain, parts.operators, movement is not None)

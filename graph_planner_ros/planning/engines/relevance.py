@@ -56,7 +56,10 @@ def _restoring(domain: DomainModel, names: set[str]) -> set[str]:
         needed = {(c.atom[0], c.positive) for operator in operators for c in operator.conditions}
         spoiled = {(row[0], True) for operator in operators for row in operator.deleted}
         spoiled |= {(row[0], False) for operator in operators for row in operator.added}
-        repair = needed & spoiled
+        # one way to restore a condition is enough
+        made = {(row[0], True) for operator in operators for row in operator.added}
+        made |= {(row[0], False) for operator in operators for row in operator.deleted}
+        repair = (needed & spoiled) - made
         more = {
             operator.name
             for operator in domain.operators.values()
