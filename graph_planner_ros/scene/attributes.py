@@ -161,10 +161,6 @@ class AttributeBelief:
         else:
             self.unsettled.add(node.instance_id)
 
-    def slides_out(self, fixture_id: str) -> bool:
-        """Return whether a fixture is known to be a drawer."""
-        return fixture_id in self._pending
-
     def in_motion(self, fixture_id: str) -> bool:
         """Return whether a drawer is out and may be moving, so that what is in it cannot be located."""
         out = fixture_id in self.unsettled or self.slides.get(fixture_id, 0.0) > OPEN_SLIDE

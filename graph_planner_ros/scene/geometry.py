@@ -73,6 +73,15 @@ def gap(first: Box, second: Box) -> float:
     return apart - 0.25 * float(np.sum(first.extent[:2]) + np.sum(second.extent[:2]))
 
 
+def overlap(first: Box, second: Box) -> float:
+    """Return about which share 0..1 of the smaller box lies inside the larger one."""
+    small, large = sorted((first, second), key=volume)
+    steps = np.linspace(-0.45, 0.45, 5)
+    grid = np.array([[x, y, z] for x in steps for y in steps for z in steps[::2]]) * small.extent
+    inside = np.abs(to_local(large, to_world(small, grid))) <= large.extent / 2.0
+    return float(np.mean(inside.all(axis=1)))
+
+
 def ray_crossings(box: Box, origin: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return where rays enter and leave a box.
 

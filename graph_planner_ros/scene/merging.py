@@ -23,7 +23,7 @@ from graph_planner_ros.scene.belief import (
     remove_relations,
     set_place,
 )
-from graph_planner_ros.scene.geometry import extended, footprint_distance, outside_distance
+from graph_planner_ros.scene.geometry import extended, footprint_distance, outside_distance, overlap
 from graph_planner_ros.scene.graph import (
     EFFECT,
     MAP,
@@ -43,6 +43,8 @@ from graph_planner_ros.scene.tracking import MergeConfig, MergeReport, Track, fu
 
 JUST_SEEN = 2.5
 """A thing seen at most so long ago [s] may have moved on with a drawer that is being opened."""
+SHARED_ROOM = 0.4
+"""Share of a thing's box inside another's of its class from which both are the same thing."""
 DRAWER_REACH = 0.45
 """How far out of its fixture [m] a drawer may carry things."""
 
@@ -194,14 +196,14 @@ class SceneUpdater:
             return None
         recent = stamp - node.last_seen <= JUST_SEEN
         for node_id, fixture in self._fixtures.items():
-            if node_id == place and attributes.slides_out(node_id):
-                return node_id
-            if fixture.containment is None or node_id in attributes.settled_now or node_id in attributes.hinged:
+            if fixture.containment is None or node_id in attributes.hinged:
                 continue
             if not any(can_have(self._domain, fixture.label, name) for name in self._parts):
                 continue
             if node_id == place:
-                return node_id
+                return node_id  # even if it seems shut: the hand that opens it may hide that it moves
+            if node_id in attributes.settled_now:
+                continue
             if recent and outside_distance(extended(fixture.containment, DRAWER_REACH), node.box.center) <= 0.05:
                 return node_id
         return None
@@ -265,7 +267,7 @@ class SceneUpdater:
             carry(graph, node.instance_id, new_box.center, seen_ids)
 
     def _fuse_duplicates(self, graph: SceneGraph, objects: list[ObservedObject], report: MergeReport) -> None:
-        """Two nodes of one class that share more than half of their room are one thing."""
+        """Two nodes of one class in the same room, of which only one is seen, are one thing: solids do not overlap."""
         touched = {seen.node_id for seen in objects}
         in_hand = held(graph)
         for node_id in sorted(touched):
@@ -278,7 +280,9 @@ class SceneUpdater:
                 if other.presence is Presence.ABSENT or other.instance_id in touched or other.instance_id in in_hand:
                     continue
                 near = 0.4 * min(float(node.box.extent.min()), float(other.box.extent.min())) + 0.01
-                if np.linalg.norm(node.box.center - other.box.center) < near:
+                solid = not is_movable_receptacle(self._domain, node.label)
+                apart = float(np.linalg.norm(node.box.center - other.box.center))
+                if apart < near or (solid and apart < 0.5 and overlap(node.box, other.box) > SHARED_ROOM):
                     kept, gone = sorted((node, other), key=lambda n: (n.first_seen, n.instance_id))
                     if gone.instance_id in in_hand:
                         kept, gone = gone, kept

@@ -11,7 +11,7 @@ from graph_planner_ros.scene.graph import Box, SceneNode
 from graph_planner_ros.sim.fixture_map import Fixture
 from graph_planner_ros.sim.motion import LIFT_TOP, TIP, SkillFailure
 from graph_planner_ros.sim.reach import stands_over
-from graph_planner_ros.sim.robot_model import ARM_HALF_HEIGHT, HAND_LENGTH, OPENING
+from graph_planner_ros.sim.robot_model import ARM_HALF_HEIGHT, FINGER_THICKNESS, HAND_LENGTH, OPENING
 from graph_planner_ros.sim.skill_context import Held, Skill, SkillContext, long_side, precondition
 
 FloatArray = NDArray[np.float64]
@@ -20,6 +20,8 @@ OVER = 0.03
 """Gap [m] that hand and held thing keep above what they pass over."""
 WRONG_WIDTH = 0.018
 """Difference [m] between the felt and the believed width that tells a vessel from what lies in it."""
+WALL = 0.006
+"""Thickness [m] of a vessel's wall."""
 PALM_GAP = 0.045
 """Grasp point below a thing's top [m], so that the palm stays clear of it."""
 
@@ -98,12 +100,25 @@ def pick_up(context: SkillContext, item: SceneNode, place: SceneNode) -> Skill:
     grasp = max(bottom + TIP + 0.004, top - PALM_GAP)
     entry = plan_entry(context, fixture, surface, grasp, TIP)
     opening = min(max(width + 0.05, 0.09) if inside is None else width + 0.03, OPENING)
+    if inside is not None:
+        box = Box(_between_walls(box, context.box_of(inside), opening), box.extent, box.yaw)
     yield from _approach(context, item, box, entry, opening)
     yield from _grasp(context, item, entry, grasp, _Grip(width, heading, opening, inside is not None))
     above = grasp if not context.robot.holding else float(context.robot.gripper_position[2])
     relative = heading - context.mover.hand_heading
     context.held = Held(item, above - bottom, length, width, max(top - bottom, 0.02), relative)
     yield from _carry_off(context, item, entry)
+
+
+def _between_walls(box: Box, vessel: Box, opening: float) -> FloatArray:
+    """The point (3,) nearest to a thing's middle at which opened fingers fit between the vessel's end walls."""
+    length, _, heading = long_side(vessel)
+    along = np.array([np.cos(heading), np.sin(heading)])
+    offset = box.center[:2] - vessel.center[:2]
+    room = max(length / 2 - WALL - FINGER_THICKNESS - opening / 2, 0.0)
+    kept = float(np.clip(offset @ along, -room, room))
+    across = offset - (offset @ along) * along
+    return np.append(vessel.center[:2] + kept * along + across, box.center[2])
 
 
 def _approach(context: SkillContext, item: SceneNode, box: Box, entry: Entry, opening: float) -> Skill:

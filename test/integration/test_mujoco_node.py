@@ -134,12 +134,13 @@ def test_a_new_skill_stops_the_one_before(system: System, bridge: Any, listener:
 
 def test_a_skill_that_nobody_waits_for_any_more_is_stopped(system: System, bridge: Any, listener: Any) -> None:
     other = system.add(Listener)
-    listener.destroy_all([listener.skills])  # so that the other is the only client
     listener._entities.remove(listener.skills)
+    system.on_thread(listener, listener.destroy_all, [listener.skills])  # so that the other is the only client
     Call(system, other, "look", "fridge_1")
     wait_until(lambda: bridge._loop.busy == "look", "the robot looks")
     system.remove(other)
-    wait_until(lambda: not bridge._loop.busy, "the skill ends")
+    wait_until(lambda: not bridge._loop.busy, "the skill is stopped", 120.0)
+    assert bridge._server._orphan is not None, "it was stopped, it did not come to its end"
 
 
 def test_disturbances_are_done_or_refused_with_a_reason(system: System, bridge: Any, listener: Any) -> None:

@@ -41,8 +41,10 @@ class Tally:
 class Driver:
     """One kitchen with a robot, and a belief that is the truth plus noise."""
 
-    def __init__(self, layout: str, seed: int, verbose: bool = False) -> None:
+    def __init__(self, layout: str, seed: int, verbose: bool = False, sleep: bool = False) -> None:
         self.world = KitchenWorld(layout, seed)
+        if sleep:  # resting things cost no time
+            self.world.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         self.robot = MujocoRobot(self.world, seed)
         self.bridge = MujocoBridge(self.world, self.robot)
         self.random = np.random.default_rng(seed)
@@ -210,9 +212,7 @@ def main() -> None:
     good, bad, durations = Counter(), Counter(), {}
     for layout in options.layouts:
         for seed in options.seeds:
-            driver, begin = Driver(layout, seed, options.v), time.time()
-            if options.sleep:
-                driver.world.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+            driver, begin = Driver(layout, seed, options.v, options.sleep), time.time()
             tour(driver)
             good += driver.tally.good
             bad += driver.tally.bad
