@@ -99,6 +99,23 @@ def effects(domain: Domain, action: GroundAction) -> tuple[frozenset[Atom], froz
     return added, _ground_all(schema.deleted, binding) - added
 
 
+def lasting_conditions(domain: Domain, action: GroundAction) -> list[tuple[Atom, bool]]:
+    """Return what an action needs and leaves as it is: (atom, truth value) of its preconditions, static ones left out.
+
+    Raises:
+        DomainError: if the domain has no such action, or it takes another number of arguments.
+    """
+    schema = domain.action(action.name)
+    changed = frozenset().union(*effects(domain, action))
+    binding = _binding(schema, action)
+    conditions = [
+        (_ground(literal.predicate, literal.arguments, binding), literal.positive)
+        for literal in schema.preconditions
+        if literal.predicate not in domain.static_predicates
+    ]
+    return [condition for condition in conditions if condition[0] not in changed]
+
+
 def cost(domain: Domain, state: SymbolicState, action: GroundAction) -> float:
     """Return the cost of an action in a state.
 

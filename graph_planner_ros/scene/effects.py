@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.domain.state import effects
+from graph_planner_ros.domain.state import effects, lasting_conditions
 from graph_planner_ros.domain.symbols import Atom, GroundAction, Truth
 from graph_planner_ros.scene.belief import (
     HOLDING,
@@ -36,12 +36,32 @@ def apply_effects(graph: SceneGraph, domain: Domain, action: GroundAction, stamp
         DomainError: if the domain has no such action.
     """
     added, deleted = effects(domain, action)
+    # Some skills let go of what they handle and take it up again (heat, cool): what the action needs and does not
+    # change holds at its end too, whatever the camera and the gripper made of the time between.
+    for atom, positive in lasting_conditions(domain, action):
+        if not positive:
+            _delete(graph, domain, atom, stamp)
+        elif not _believed(graph, domain, atom):
+            _add(graph, domain, atom, stamp)
     for atom in sorted(set(deleted) - set(added)):
         _delete(graph, domain, atom, stamp)
     for atom in sorted(set(added)):
         _add(graph, domain, atom, stamp)
     graph.revision += 1
     return graph
+
+
+def _believed(graph: SceneGraph, domain: Domain, atom: Atom) -> bool:
+    """Whether a relation or attribute of the graph already says so."""
+    for name in domain.relations:
+        ends = _ends(domain, name, atom)
+        if ends is not None and any(
+            (r.subject, r.object) == ends and r.predicate == name and r.value is Truth.TRUE for r in graph.relations
+        ):
+            return True
+    node = graph.nodes.get(atom.arguments[0]) if atom.arguments else None
+    attribute = node.attributes.get(atom.predicate) if node is not None else None
+    return attribute is not None and attribute.value is Truth.TRUE
 
 
 def _ends(domain: Domain, name: str, atom: Atom) -> tuple[str, str] | None:

@@ -64,6 +64,7 @@ class GripperBelief:
     _held: frozenset[str] = frozenset()
     _offsets: dict[str, FloatArray] = field(default_factory=dict)
     _contrary: tuple[bool, float, int] | None = None
+    _closed_at: FloatArray | None = None
     _adopted: _Adopted | None = None
     _released: tuple[str, float] | None = None
 
@@ -106,6 +107,8 @@ class GripperBelief:
             return False
         if self._contrary is None or self._contrary[0] != robot.holding or stamp < self._contrary[1]:
             self._contrary = robot.holding, stamp, 0
+            # Where the hand was when it began to feel something; the arm moves on while the belief waits.
+            self._closed_at = None if robot.gripper is None else np.asarray(robot.gripper, dtype=np.float64)
         _, since, count = self._contrary
         self._contrary = robot.holding, since, count + 1
         if stamp - since < PERSISTENCE or count < 1:
@@ -127,18 +130,23 @@ class GripperBelief:
 
     def _adopt(self, graph: SceneGraph, robot: RobotState, stamp: float) -> bool:
         """The hand feels something that no skill has reported yet: the thing nearest to the finger tips."""
-        if robot.gripper is None:
+        closed_at = self._closed_at
+        if closed_at is None:
             return False
         candidates: list[tuple[float, str]] = []
         for node_id, node in graph.nodes.items():
             if node.box is None or node.presence is Presence.ABSENT or is_fixture(self.domain, node):
                 continue
-            apart = float(np.linalg.norm(node.box.center - np.asarray(robot.gripper)))
+            apart = float(np.linalg.norm(node.box.center - closed_at))
             apart = max(0.0, apart - 0.5 * float(node.box.extent[2]))
             again = self._released is not None and self._released[0] == node_id
             recent = again and self._released is not None and stamp - self._released[1] <= RELEASE_MEMORY
             if apart <= (RELEASE_RANGE if recent else ADOPTION_RANGE):
                 candidates.append((apart - (0.1 if recent else 0.0), node_id))
+        if not candidates and self._released is not None and self._released[0] in self.loose:
+            # Nothing is known to be there, and what was let go last has not been seen anywhere since.
+            if self._released[0] in graph.nodes and stamp - self._released[1] <= RELEASE_MEMORY:
+                candidates.append((0.0, self._released[0]))
         if not candidates:
             return False
         node = graph.nodes[min(candidates)[1]]

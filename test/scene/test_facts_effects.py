@@ -120,9 +120,9 @@ def test_a_thing_put_where_the_gripper_left_it_keeps_its_position(graph: SceneGr
 def test_attributes_and_the_robots_place_follow_skills(graph: SceneGraph, domain: Domain) -> None:
     do(graph, domain, "go_to", "start", "cabinet_1")
     do(graph, domain, "open", "cabinet_1")
+    do(graph, domain, "cool", "apple_1", "cabinet_1")
     do(graph, domain, "go_to", "cabinet_1", "counter_top_1")
     do(graph, domain, "slice", "apple_1", "knife_1", "counter_top_1")
-    do(graph, domain, "cool", "apple_1", "cabinet_1")
     state = symbolic_state(graph, domain)
     assert [a for a in state.atoms if a.predicate == "at"] == [Atom("at", ("counter_top_1",))]
     assert Atom("closed", ("cabinet_1",)) not in state.atoms
@@ -191,3 +191,20 @@ def test_another_domain_reads_its_own_facts() -> None:
     state = symbolic_state(graph, other)
     assert set(graph.nodes) <= set(state.objects)
     assert ROBOT_ID not in state.objects
+
+
+def test_what_an_action_needs_and_leaves_alone_holds_after_it_whatever_was_believed_meanwhile(
+    graph: SceneGraph, domain: Domain
+) -> None:
+    do(graph, domain, "go_to", "start", "cabinet_1")
+    do(graph, domain, "open", "cabinet_1")
+    do(graph, domain, "pick_up", "apple_1", "cabinet_1")
+    # The skill lets go of the apple in the cabinet, shuts it, opens it and takes the apple again.
+    graph.relations = [r for r in graph.relations if r.predicate != "holding"]
+    set_attribute(graph.nodes["cabinet_1"], "closed", Truth.TRUE, EFFECT, 4.0)
+    graph.nodes["apple_1"].presence = Presence.ABSENT
+    do(graph, domain, "cool", "apple_1", "cabinet_1")
+    state = symbolic_state(graph, domain)
+    assert held(graph) == ["apple_1"]
+    assert {Atom("holding", ("apple_1",)), Atom("at", ("cabinet_1",)), Atom("cold", ("apple_1",))} <= state.atoms
+    assert Atom("closed", ("cabinet_1",)) not in state.atoms

@@ -131,6 +131,7 @@ def test_a_moved_item_is_found_again_under_its_id_once_it_is_known_to_be_gone(ob
 def test_what_cannot_be_seen_is_unknown_again_of_an_item_that_was_lost(observer: Observer) -> None:
     observer.look(5)
     observer.act("clean", "mug_1", "sink_basin_1")
+    observer.act("put", "mug_1", "counter_top_1")
     assert attribute_value(observer.domain, observer.graph.nodes["mug_1"], "cleaned") is Truth.TRUE
     del observer.world.solids["mug"]
     observer.look(12)
@@ -281,6 +282,7 @@ def test_what_lies_in_a_drawer_moves_with_it_and_stays_one_thing(domain: Domain)
 def test_a_thing_that_rolled_on_its_surface_keeps_its_id_and_what_was_done_to_it(observer: Observer) -> None:
     observer.look(4)
     observer.act("heat", "mug_1", "microwave_1")
+    observer.act("put", "mug_1", "counter_top_1")
     observer.world.solids["mug"] = mug(0.05, 0.35)
     observer.look(3)
     (node,) = observer.of("Mug")
