@@ -73,6 +73,14 @@ def version() -> None:
 
 
 @app.command()
+def parameters() -> None:
+    """Print the tables of all nodes' parameters (docs/parameters.md)."""
+    from graph_planner_ros.reference import parameter_tables
+
+    print(parameter_tables(), end="")
+
+
+@app.command()
 def domains() -> None:
     """List the planning domains and the kitchens of the simulator."""
     from graph_planner_ros.domain.domain import load_domain

@@ -21,6 +21,7 @@ class KitchenOptions:
         robot: put the robot into the kitchen.
         width, height: image size [pixel].
         shadows: cast shadows (for pictures; slow).
+        sleep: things at rest are not simulated until something touches or moves them; several times faster.
     """
 
     timestep: float = 0.004
@@ -28,6 +29,7 @@ class KitchenOptions:
     width: int = 640
     height: int = 480
     shadows: bool = False
+    sleep: bool = True
 
 
 def set_options(spec: mujoco.MjSpec, options: KitchenOptions) -> None:
@@ -37,6 +39,8 @@ def set_options(spec: mujoco.MjSpec, options: KitchenOptions) -> None:
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 5
+    if options.sleep:
+        spec.option.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
     spec.option.iterations = 30
     spec.option.ls_iterations = 20
     spec.stat.extent = ROOM_SIZE

@@ -19,7 +19,7 @@ from robot_stress import Driver, of_class, tour
 @pytest.fixture
 def driver() -> Driver:
     """A kitchen, its robot and a noisy belief."""
-    return Driver("l_shape", 0, sleep=True)
+    return Driver("l_shape", 0)
 
 
 def _open_item(driver: Driver, label: str = "") -> tuple[str, str]:

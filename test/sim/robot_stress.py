@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-import mujoco
 import numpy as np
 
 from graph_planner_ros.bridges.mujoco import MujocoBridge
@@ -41,10 +40,8 @@ class Tally:
 class Driver:
     """One kitchen with a robot, and a belief that is the truth plus noise."""
 
-    def __init__(self, layout: str, seed: int, verbose: bool = False, sleep: bool = False) -> None:
+    def __init__(self, layout: str, seed: int, verbose: bool = False) -> None:
         self.world = KitchenWorld(layout, seed)
-        if sleep:  # resting things cost no time
-            self.world.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         self.robot = MujocoRobot(self.world, seed)
         self.bridge = MujocoBridge(self.world, self.robot)
         self.random = np.random.default_rng(seed)
@@ -206,13 +203,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--layouts", nargs="*", default=["l_shape", "galley", "island"])
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
-    parser.add_argument("--sleep", action="store_true", help="let resting things sleep (faster)")
     parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
     good, bad, durations = Counter(), Counter(), {}
     for layout in options.layouts:
         for seed in options.seeds:
-            driver, begin = Driver(layout, seed, options.v, options.sleep), time.time()
+            driver, begin = Driver(layout, seed, options.v), time.time()
             tour(driver)
             good += driver.tally.good
             bad += driver.tally.bad

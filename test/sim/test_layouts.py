@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
+from graph_planner_ros.sim.fixture_map import FixtureMap
 from graph_planner_ros.sim.infos import DoorInfo
 from graph_planner_ros.sim.layouts import LAYOUTS, ROOM_SIZE, Placement, describe_layouts, get_layout, snake_case
+from graph_planner_ros.sim.navigation import Rectangle
 from graph_planner_ros.sim.world import KitchenWorld
 
 REQUIRED = {
@@ -106,6 +109,29 @@ def test_an_open_door_touches_no_fixture_and_no_wall(name: str) -> None:
         for other in places.values():
             if other.instance_id != fixture:
                 assert not overlap(leaf, footprint(other)), (fixture, other.instance_id)
+
+
+def outline_of(block: Rectangle) -> np.ndarray:
+    return corners(block.x, block.y, block.yaw, 2 * block.half_x, 2 * block.half_y)
+
+
+def meet(first: Rectangle, second: Rectangle) -> bool:
+    """Whether two upright blocks share room."""
+    same_height = first.low < second.high and second.low < first.high
+    return same_height and overlap(outline_of(first), outline_of(second))
+
+
+@each_layout
+def test_a_door_on_its_way_meets_no_other_door_open_or_shut(name: str) -> None:
+    doors = {
+        fixture: found.door
+        for fixture, found in FixtureMap(KitchenWorld(name, 0, robot=False)).fixtures.items()
+        if found.door
+    }
+    for (one, moving), (two, other) in itertools.permutations(doors.items(), 2):
+        sweep = [moving.leaf(position) for position in np.linspace(0.0, moving.open_position, 25)]
+        for standing in (0.0, other.open_position):
+            assert not any(meet(leaf, other.leaf(standing)) for leaf in sweep), (one, two, standing)
 
 
 @each_layout
