@@ -207,6 +207,7 @@ def demo(
 @evaluate_app.command("kitchen")
 def evaluate_kitchen_command(
     seeds: Annotated[int, typer.Option(help="Kitchens for each instruction.", min=1)] = 3,
+    first_seed: Annotated[int, typer.Option(help="Seed of the first kitchen; the layouts take turns.", min=0)] = 0,
     tasks: Annotated[str | None, typer.Option(help="Only these tasks, separated by commas.")] = None,
     file: Annotated[Path | None, typer.Option(help="YAML file of tasks instead of the package's own.")] = None,
     jobs: Annotated[int, typer.Option(help="Episodes at a time.", min=1)] = 2,
@@ -221,7 +222,7 @@ def evaluate_kitchen_command(
     from graph_planner_ros.evaluation import EvaluationSettings, evaluate_kitchen
 
     settings = EvaluationSettings(
-        seeds=seeds, tasks=tuple(tasks.split(",")) if tasks else (), file=file, jobs=jobs, speed=speed, engine=engine,
+        seeds=seeds, first_seed=first_seed, tasks=tuple(tasks.split(",")) if tasks else (), file=file, jobs=jobs, speed=speed, engine=engine,
         timeout=timeout, record=record, runs=runs, json_file=json_file,
     )  # fmt: skip
     try:

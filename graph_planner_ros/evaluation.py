@@ -34,6 +34,7 @@ class EvaluationSettings:
     """What the command line says; see its help."""
 
     seeds: int
+    first_seed: int
     tasks: tuple[str, ...]
     file: Path | None
     jobs: int
@@ -47,7 +48,7 @@ class EvaluationSettings:
 
 def evaluate_kitchen(console: Console, settings: EvaluationSettings, stop: Callable[[], bool]) -> int:
     """Run the evaluation, print the table, write the JSON; 130 if it was stopped, else 0."""
-    episodes = load_evaluation(settings.file).episodes(settings.seeds, settings.tasks)
+    episodes = load_evaluation(settings.file).episodes(settings.seeds, settings.tasks, settings.first_seed)
     domain = load_domain("household")
     for episode in episodes:
         Judge.for_instruction(domain, episode.task.instruction)  # refuse what cannot be judged before an hour is spent
@@ -105,7 +106,11 @@ def run_episode(
     record.status, record.reason = report.status.name.lower(), report.reason
     record.steps, record.replans = report.steps, report.replans
     record.planning_time, record.duration = report.planning_time, report.duration
-    record.plan_times = [plan.planning_time for plan in report.plans if plan.planning_time > 0]
+    record.step_times = [plan.planning_time for plan in report.plans if plan.planning_time > 0]
+    record.replan_times = [
+        plan.planning_time for plan in report.plans if plan.decision == plan.REPLACED and plan.planning_time > 0
+    ]
+    record.happened = list(system.disturbances)
     record.failures = report.failures
     record.bag = str(next(iter(system.bags()), ""))
     record.wall_time = time.monotonic() - start
@@ -131,12 +136,16 @@ def print_summary(console: Console, records: list[EpisodeRecord], wall_time: flo
     columns = ("task", "instruction", "disturbed", "success (95 % interval)", "steps", "replans")
     console.print(table("evaluation in the kitchen", columns, rows))
     figures = summarize(records)
-    call = figures["planning_time_per_call"]
-    if call["count"]:
-        console.print(
-            f"planning time a call: median {1000 * call['estimate']:.1f} ms "
-            f"({1000 * call['low']:.1f} to {1000 * call['high']:.1f}, n = {call['count']})"
-        )
+    for what in ("step", "replan"):
+        time_taken = figures[f"planning_time_per_{what}"]
+        if time_taken["count"]:
+            console.print(
+                f"planning time a {what}: median {1000 * time_taken['estimate']:.1f} ms "
+                f"({1000 * time_taken['low']:.1f} to {1000 * time_taken['high']:.1f}, n = {time_taken['count']})"
+            )
+    console.print(
+        f"disturbed episodes in which the disturbance had no occasion to happen: {figures['undisturbed_after_all']}"
+    )
     console.print(
         f"reported as done but not true: {figures['claimed_but_false']} of {len(records)}; "
         f"{wall_time / 60:.1f} min for {figures['simulated_time'] / 60:.1f} min of robot time"
@@ -156,6 +165,7 @@ def _save(settings: EvaluationSettings, records: list[EpisodeRecord], start: flo
         facts = {
             "version": __version__,
             "seeds": settings.seeds,
+            "first_seed": settings.first_seed,
             "jobs": settings.jobs,
             "speed": settings.speed,
             "engine": settings.engine,

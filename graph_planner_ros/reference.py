@@ -20,9 +20,10 @@ def parameter_tables() -> str:
     lines = [
         "# Parameters",
         "",
-        "Made by `graph-planner parameters`. Values are set in `config/params/<node>.yaml`, or with `params_file:=...` in a",
-        "file that overrides these; a value that cannot be used is refused with its name. Parameters marked * can be set while",
-        "the node runs. Every node also has `use_sim_time` and `autostart` (configure and activate by itself; default true).",
+        "Made by `graph-planner parameters`. Values are set in `config/params/<node>.yaml`, or with `params_file:=...`",
+        "in a file that overrides these; a value that cannot be used is refused with its name. Parameters marked * can",
+        "be set while the node runs. Every node also has `use_sim_time` and `autostart` (configure and activate by",
+        "itself; default true).",
     ]
     for name, module in NODES.items():
         lines += ["", f"## {name}", "", "| parameter | default | allowed | meaning |", "|---|---|---|---|"]

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from std_msgs.msg import String
+
 import graph_planner_ros.msg as messages
 from graph_planner_ros import bringup
 from graph_planner_ros.analysis.bag_repair import repair_bag
 from graph_planner_ros.conversions import graph_from_msg
-from graph_planner_ros.nodes.base import LATCHED
+from graph_planner_ros.nodes.base import KEPT, LATCHED
 from graph_planner_ros.nodes.client import TaskClient, TaskReport
 from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.supervisor import ProcessEvent, Supervisor
@@ -83,6 +85,7 @@ class System:
         self.arguments = in_run_directory(bringup.check_arguments(arguments), run_directory)
         self.run_directory = run_directory
         self.truth: SceneGraph | None = None
+        self.disturbances: list[str] = []
         self.on_truth: Callable[[SceneGraph], None] = lambda graph: None
         self._domain_id, self._on_message = domain_id, on_message
         specs = bringup.processes(self.arguments, run_directory, domain_id)
@@ -95,6 +98,9 @@ class System:
             self._client = TaskClient(self.arguments["namespace"], self._on_message, self._domain_id)
             self._client.node.create_subscription(
                 messages.SceneGraph, "ground_truth/scene_graph", self._receive_truth, LATCHED
+            )
+            self._client.node.create_subscription(
+                String, "ground_truth/disturbances", lambda message: self.disturbances.append(message.data), KEPT
             )
         except BaseException:
             self.supervisor.stop()

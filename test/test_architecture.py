@@ -11,7 +11,8 @@ import yaml
 
 PACKAGE = Path(__file__).resolve().parents[1] / "graph_planner_ros"
 ORDER = (
-    "domain scene perception language memory planning skills sim bridges benchmarks analysis nodes".split()
+    *("domain", "scene", "perception", "language", "memory", "planning"),
+    *("skills", "sim", "bridges", "benchmarks", "analysis", "nodes"),
 )
 """A folder imports only folders that stand before it."""
 SHARED = {"graph_planner_ros.skills.result"}

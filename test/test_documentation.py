@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("graph_planner_ros.msg", reason="needs the built messages")
 
-from graph_planner_ros.reference import NODES, parameter_tables  # noqa: E402
+from graph_planner_ros.reference import NODES, parameter_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

@@ -57,7 +57,10 @@ class EpisodeRecord:
         success: the goal holds in the simulator's ground truth. verdict: the judge's sentence.
         status, reason: what the robot itself reported.
         planning_time: seconds of all planner calls. duration: seconds of simulated time. wall_time: seconds.
-        plan_times: seconds of each planner call. failures: subtasks that failed for good, with reasons.
+        step_times: seconds of each decision of the planner, kept plans and verification included.
+        replan_times: seconds of those decisions that searched for a new plan.
+        happened: disturbances that came to pass.
+        failures: subtasks that failed for good, with reasons.
     """
 
     task: str
@@ -74,7 +77,9 @@ class EpisodeRecord:
     planning_time: float = 0.0
     duration: float = 0.0
     wall_time: float = 0.0
-    plan_times: list[float] = field(default_factory=list)
+    step_times: list[float] = field(default_factory=list)
+    replan_times: list[float] = field(default_factory=list)
+    happened: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     bag: str = ""
 
@@ -89,8 +94,8 @@ class Evaluation:
     layouts: tuple[str, ...]
     tasks: tuple[EvaluationTask, ...]
 
-    def episodes(self, seeds: int, names: Sequence[str] = ()) -> list[Episode]:
-        """Return every task (or those named) with every seed from 0 on; the layout follows the seed.
+    def episodes(self, seeds: int, names: Sequence[str] = (), first: int = 0) -> list[Episode]:
+        """Return every task (or those named) with ``seeds`` seeds from ``first`` on; the layout follows the seed.
 
         Raises:
             ValueError: if a name is unknown or there are no seeds.
@@ -103,7 +108,9 @@ class Evaluation:
             raise ValueError(f"no such task: {', '.join(unknown)}; there are: {', '.join(known)}")
         chosen = [known[name] for name in names] if names else list(self.tasks)
         return [
-            Episode(task, self.layouts[seed % len(self.layouts)], seed) for seed in range(seeds) for task in chosen
+            Episode(task, self.layouts[seed % len(self.layouts)], seed)
+            for seed in range(first, first + seeds)
+            for task in chosen
         ]
 
 
@@ -213,7 +220,8 @@ def rate(records: Sequence[EpisodeRecord]) -> Interval:
 
 def summarize(records: Sequence[EpisodeRecord]) -> dict[str, Any]:
     """Return the figures of an evaluation, ready for JSON."""
-    plan_times = [seconds for record in records for seconds in record.plan_times]
+    step_times = [seconds for record in records for seconds in record.step_times]
+    replan_times = [seconds for record in records for seconds in record.replan_times]
     groups: dict[str, list[EpisodeRecord]] = {"all": list(records)}
     for disturbed in (False, True):
         groups["disturbed" if disturbed else "undisturbed"] = [r for r in records if r.disturbed is disturbed]
@@ -224,7 +232,9 @@ def summarize(records: Sequence[EpisodeRecord]) -> dict[str, Any]:
         "success": {name: asdict(rate(group)) for name, group in groups.items()},
         "success_by_task": {name: asdict(rate([r for r in records if r.task == name])) for name in names},
         "claimed_but_false": sum(not r.success and r.status in ("succeeded", "already_satisfied") for r in records),
-        "planning_time_per_call": asdict(bootstrap(plan_times)),
+        "planning_time_per_step": asdict(bootstrap(step_times)),
+        "planning_time_per_replan": asdict(bootstrap(replan_times)),
+        "undisturbed_after_all": sum(record.disturbed and not record.happened for record in records),
         "steps": sum(record.steps for record in records),
         "replans": sum(record.replans for record in records),
         "simulated_time": sum(record.duration for record in records),

@@ -15,7 +15,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, JointState
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from tf2_msgs.msg import TFMessage
 
 from graph_planner_ros import msg as messages
@@ -34,7 +34,7 @@ from graph_planner_ros.conversions import (
     yaw_to_quaternion,
 )
 from graph_planner_ros.domain.domain import Domain, load_domain
-from graph_planner_ros.nodes.base import IMAGES, LATCHED, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, ManagedNode, Param, run_node
 from graph_planner_ros.perception.frame import Intrinsics
 from graph_planner_ros.scene.graph import MAP, SceneGraph, SceneNode
 from graph_planner_ros.sim.disturbances import DisturbanceSchedule
@@ -74,6 +74,7 @@ class RosSink:
         self.width, self.height = width, height
         self.intrinsics = Intrinsics(fx=focal, fy=focal, cx=(width - 1) / 2, cy=(height - 1) / 2)
         self._last_pose: tuple[float, float, float, float] | None = None
+        self._told = 0
 
     def clock(self, now: float) -> None:
         """Publish simulated time."""
@@ -142,6 +143,10 @@ class RosSink:
         graph = self.world.truth_graph(self.node.domain)
         graph.stamp = now
         self.node.publish("truth", graph_to_msg(graph))
+        history = self.world.disturber.history
+        for told in history[self._told :]:
+            self.node.publish("disturbed", String(data=told))
+        self._told = len(history)
 
 
 class MujocoNode(ManagedNode):
@@ -238,6 +243,7 @@ class MujocoNode(ManagedNode):
             "holding": (Bool, "gripper/holding", 10),
             "fixtures": (messages.SceneGraph, "fixtures", LATCHED),
             "truth": (messages.SceneGraph, "ground_truth/scene_graph", LATCHED),
+            "disturbed": (String, "ground_truth/disturbances", KEPT),
         }
         for name, (kind, topic, qos) in topics.items():
             self._publishers_by_name[name] = self.create_publisher(kind, topic, qos)

@@ -29,6 +29,7 @@ def plan_message(view: TaskView, now: float) -> messages.Plan:
         view.reason,
         view.instruction,
         view.goal,
+        view.decision_time,
     )
 
 
@@ -41,6 +42,7 @@ def _plan(
     reason: str,
     instruction: str,
     goal: str,
+    decision_time: float,
 ) -> messages.Plan:
     result = decision.result if decision is not None else None
     replaced = decision is not None and decision.kind is DecisionKind.REPLACE
@@ -57,7 +59,7 @@ def _plan(
         next_index=decision.next if decision is not None else 0,
         cost=result.cost if result is not None else 0.0,
         engine=result.engine if result is not None else "",
-        planning_time=result.time if result is not None and replaced else 0.0,
+        planning_time=decision_time,
     )
 
 
@@ -101,10 +103,11 @@ def result_message(outcome: TaskOutcome) -> ExecuteTask.Result:
 def fill_preview(response: object, decision: Decision, instruction: str, goal: str, now: float) -> None:
     """Write a plan that nobody carries out into a response of ``plan_task``."""
     found = decision.status is TaskStatus.RUNNING
+    planning_time = decision.result.time if decision.result is not None else 0.0
     response.status = messages.GoalStatus.SUCCEEDED if found else decision.status.value  # type: ignore[attr-defined]
     response.reason = decision.reason  # type: ignore[attr-defined]
     status = messages.Plan.ACTIVE if found else messages.Plan.FAILED
-    response.plan = _plan(decision, now, "", 0, status, "", instruction, goal)  # type: ignore[attr-defined]
+    response.plan = _plan(decision, now, "", 0, status, "", instruction, goal, planning_time)  # type: ignore[attr-defined]
     if decision.verification is not None:
         trace = verification_to_msg(decision.verification, stamp=now, task_id="", revision=0)
         response.trace = trace  # type: ignore[attr-defined]

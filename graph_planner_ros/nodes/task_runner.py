@@ -68,6 +68,7 @@ class TaskView:
     steps: int
     replans: int
     decision: Decision | None = None
+    decision_time: float = 0.0
 
 
 class TaskPorts(Protocol):
@@ -104,6 +105,7 @@ class TaskRunner:
     steps: int = 0
     replans: int = 0
     planning_time: float = 0.0
+    decision_time: float = 0.0
     status: TaskStatus = TaskStatus.RUNNING
     reason: str = ""
     _session: TaskSession | None = None
@@ -189,7 +191,8 @@ class TaskRunner:
         try:
             found = self.mailbox.wait_for(lambda: _first(box), 1e6)
         finally:
-            self.planning_time += time.perf_counter() - started
+            self.decision_time = time.perf_counter() - started
+            self.planning_time += self.decision_time
         if not isinstance(found, Decision):
             raise found if isinstance(found, BaseException) else RuntimeError("the planning thread gave no answer")
         if self._session is not None:
@@ -211,6 +214,7 @@ class TaskRunner:
             self.steps,
             self.replans,
             decision,
+            self.decision_time,
         )
 
     # ---- waiting

@@ -143,10 +143,9 @@ class GripperBelief:
             recent = again and self._released is not None and stamp - self._released[1] <= RELEASE_MEMORY
             if apart <= (RELEASE_RANGE if recent else ADOPTION_RANGE):
                 candidates.append((apart - (0.1 if recent else 0.0), node_id))
-        if not candidates and self._released is not None and self._released[0] in self.loose:
-            # Nothing is known to be there, and what was let go last has not been seen anywhere since.
-            if self._released[0] in graph.nodes and stamp - self._released[1] <= RELEASE_MEMORY:
-                candidates.append((0.0, self._released[0]))
+        if not candidates and self._released is not None and stamp - self._released[1] <= RELEASE_MEMORY:
+            # Nothing is known to be there: it is what was let go last, if that has not been seen anywhere since.
+            candidates += [(0.0, name) for name in self.loose if name == self._released[0] and name in graph.nodes]
         if not candidates:
             return False
         node = graph.nodes[min(candidates)[1]]

@@ -141,11 +141,13 @@ class Disturber:
 
     Attributes:
         stuck: fixture id -> opening attempts that will still fail.
+        history: what was done, a sentence each, oldest first.
     """
 
     def __init__(self, world: KitchenWorld) -> None:
         self._world = world
         self.stuck: dict[str, int] = {}
+        self.history: list[str] = []
 
     def disturb(self, kind: str, target: str = "", arguments: Sequence[SceneNode] = ()) -> str:
         """Do it now and say what was done.
@@ -156,6 +158,7 @@ class Disturber:
         if kind not in KINDS:
             raise DisturbanceError(f"unknown disturbance {kind!r}; expected one of {', '.join(KINDS)}")
         told: str = getattr(self, f"_{kind}")(target, arguments)
+        self.history.append(told)
         return told
 
     def opening_attempt(self, fixture: str) -> bool:

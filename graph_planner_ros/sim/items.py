@@ -202,7 +202,7 @@ def _long_tool(b: ItemBuilder, blade: tuple[float, float, float], blade_rgba: Co
     return b.info()
 
 
-def _vessel(b: ItemBuilder, foot: float, ratio: float = 1.0, base: float = 0.008, grip: str = "") -> ItemInfo:
+def _vessel(b: ItemBuilder, foot: float, ratio: float = 1.0, base: float = 0.014, grip: str = "") -> ItemInfo:
     """An open vessel with the looks of a turned one; ``foot`` is the share of the radius at the bottom."""
     x, _, z = b.size
     r, mesh = x / 2, f"{b.name}_lathe"

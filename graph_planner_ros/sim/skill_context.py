@@ -127,6 +127,15 @@ class SkillContext:
 
         A coarse scan: one ray a grid cell of the surface, from the camera.
         """
+        return self._look_at(surface, step)[0]
+
+    def sees_nothing_on(self, surface: Box, step: float = 0.008, least: int = 5) -> bool:
+        """True if the depth sensor sees the bare surface and nothing standing on it; False if the view is hidden."""
+        standing, bare = self._look_at(surface, step)
+        return len(standing) == 0 and len(bare) >= least
+
+    def _look_at(self, surface: Box, step: float) -> tuple[FloatArray, FloatArray]:
+        """Points (n, 2) on things that stand on a surface, and points (m, 2) of the surface itself."""
         eye = self.robot.camera_pose()[:3, 3]
         floor = surface.center[2] - surface.extent[2] / 2
         half = surface.extent[:2] / 2
@@ -143,13 +152,13 @@ class SkillContext:
         bodies = self.robot.model.geom_bodyid[np.maximum(geoms, 0)]
         # Fixtures are on the map; what else is hit is a thing that stands there.
         loose = np.array([self.robot.touch.is_loose(int(body)) for body in bodies])
-        seen = (distance > 0) & loose
         local = (hits[:, :2] - surface.center[:2]) @ rotation(surface.yaw)
-        inside = (np.abs(local) < half + 0.01).all(axis=1)
+        seen = (distance > 0) & (np.abs(local) < half + 0.01).all(axis=1)
         above = (hits[:, 2] > floor + 0.012) & (hits[:, 2] < floor + min(surface.extent[2], 0.3) - 0.03)
         held = [b for b in (self.robot.held_body, *self.robot.carried_bodies) if b]
         mine = np.isin(bodies, [self.robot.model.body(name).id for name in held])
-        return np.asarray(hits[seen & inside & above & ~mine][:, :2])
+        bare = seen & ~loose & (np.abs(hits[:, 2] - floor) < 0.01)
+        return np.asarray(hits[seen & loose & above & ~mine][:, :2]), np.asarray(hits[bare][:, :2])
 
 
 def precondition(code: str, reason: str) -> SkillFailure:

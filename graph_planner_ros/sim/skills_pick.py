@@ -9,19 +9,18 @@ from numpy.typing import NDArray
 
 from graph_planner_ros.scene.graph import Box, SceneNode
 from graph_planner_ros.sim.fixture_map import Fixture
+from graph_planner_ros.sim.grips import Grip, feel_the_way, grip_in_the_open, grip_in_vessel
 from graph_planner_ros.sim.motion import LIFT_TOP, TIP, SkillFailure
 from graph_planner_ros.sim.reach import stands_over
-from graph_planner_ros.sim.robot_model import ARM_HALF_HEIGHT, FINGER_THICKNESS, HAND_LENGTH, OPENING
+from graph_planner_ros.sim.robot_model import ARM_HALF_HEIGHT, HAND_LENGTH, OPENING
 from graph_planner_ros.sim.skill_context import Held, Skill, SkillContext, long_side, precondition
 
 FloatArray = NDArray[np.float64]
 ROOF_GAP = 0.015
 OVER = 0.03
 """Gap [m] that hand and held thing keep above what they pass over."""
-WRONG_WIDTH = 0.018
-"""Difference [m] between the felt and the believed width that tells a vessel from what lies in it."""
-WALL = 0.006
-"""Thickness [m] of a vessel's wall."""
+LEAST_DEPTH = 0.015
+"""How far below a thing's top [m] finger tips in a vessel must get to have hold of it."""
 PALM_GAP = 0.045
 """Grasp point below a thing's top [m], so that the palm stays clear of it."""
 
@@ -91,34 +90,33 @@ def pick_up(context: SkillContext, item: SceneNode, place: SceneNode) -> Skill:
     top = float(box.center[2] + box.extent[2] / 2)
     floor = float(surface.center[2] - surface.extent[2] / 2)
     bottom = floor
-    if inside is not None:
+    if inside is None:
+        grip = grip_in_the_open(box)
+    else:
         holder = context.box_of(inside)
-        bottom = max(floor, float(holder.center[2] - holder.extent[2] / 2)) + 0.01
+        bottom = max(floor, float(holder.center[2] - holder.extent[2] / 2)) + 0.014
+        grip = grip_in_vessel(item, box, inside, holder)
     length, width, heading = long_side(box)
-    if inside is not None and length < 1.3 * width:
-        heading = long_side(context.box_of(inside))[2] + np.pi / 2  # fingers along the vessel's long side
     grasp = max(bottom + TIP + 0.004, top - PALM_GAP)
+    if grip.rim is not None and box.center[2] > grip.rim:  # clear of the rim that it stands over
+        grasp = max(grasp, float(box.center[2]))
     entry = plan_entry(context, fixture, surface, grasp, TIP)
-    opening = min(max(width + 0.05, 0.09) if inside is None else width + 0.03, OPENING)
-    if inside is not None:
-        box = Box(_between_walls(box, context.box_of(inside), opening), box.extent, box.yaw)
-    yield from _approach(context, item, box, entry, opening)
-    yield from _grasp(context, item, entry, grasp, _Grip(width, heading, opening, inside is not None))
-    above = grasp if not context.robot.holding else float(context.robot.gripper_position[2])
+    yield from _approach(context, item, Box(np.append(grip.point, grasp), box.extent, box.yaw), entry, grip.opening)
+    yield from _grasp(context, item, entry, grasp, grip)
+    above = float(context.robot.gripper_position[2]) if context.robot.holding else grasp
     relative = heading - context.mover.hand_heading
     context.held = Held(item, above - bottom, length, width, max(top - bottom, 0.02), relative)
-    yield from _carry_off(context, item, entry)
+    yield from _lift(context, item, entry)
+    if inside and context.sees_nothing_on(_stand_of(context.box_of(inside), floor)):
+        yield from _set_back(context, entry, above)
+        raise SkillFailure("grasp_failed", f"{inside.instance_id} came along with {item.instance_id}")
+    yield from _carry_off(context, item)
 
 
-def _between_walls(box: Box, vessel: Box, opening: float) -> FloatArray:
-    """The point (3,) nearest to a thing's middle at which opened fingers fit between the vessel's end walls."""
-    length, _, heading = long_side(vessel)
-    along = np.array([np.cos(heading), np.sin(heading)])
-    offset = box.center[:2] - vessel.center[:2]
-    room = max(length / 2 - WALL - FINGER_THICKNESS - opening / 2, 0.0)
-    kept = float(np.clip(offset @ along, -room, room))
-    across = offset - (offset @ along) * along
-    return np.append(vessel.center[:2] + kept * along + across, box.center[2])
+def _stand_of(vessel: Box, floor: float) -> Box:
+    """The volume over the middle of the spot that a vessel stands on, which it covers wherever it really stands."""
+    extent = np.array([0.6 * vessel.extent[0], 0.6 * vessel.extent[1], vessel.extent[2] + 0.06])
+    return Box(np.append(vessel.center[:2], floor + extent[2] / 2), extent, vessel.yaw)
 
 
 def _approach(context: SkillContext, item: SceneNode, box: Box, entry: Entry, opening: float) -> Skill:
@@ -135,57 +133,43 @@ def _approach(context: SkillContext, item: SceneNode, box: Box, entry: Entry, op
     yield from mover.extend_over(box.center)
 
 
-@dataclass(frozen=True)
-class _Grip:
-    """Width [m] and heading [rad] of the long side of a thing, opening [m] for it, and whether it lies in a vessel."""
-
-    width: float
-    heading: float
-    opening: float
-    in_vessel: bool
-
-    @property
-    def tries(self) -> list[tuple[float, float, float]]:
-        """Turns of the wrist [rad], changes of height and of reach [m] to try one after the other."""
-        if self.in_vessel:  # turned fingers would take hold of the vessel
-            return [(0.0, 0.0, 0.0), (0.0, 0.006, 0.006), (0.0, -0.01, -0.006)]
-        # What is seen from one side only is a little farther away than it seems.
-        return [
-            (0.0, 0.0, 0.0),
-            (0.0, -0.012, 0.015),
-            (np.pi / 4, 0.0, 0.0),
-            (np.pi / 2, 0.0, 0.0),
-            (0.0, -0.005, -0.015),
-        ]
-
-
-def _grasp(context: SkillContext, item: SceneNode, entry: Entry, height: float, grip: _Grip) -> Skill:
-    """Close around the thing; a few tries with other wrist angles and heights before giving up."""
+def _grasp(context: SkillContext, item: SceneNode, entry: Entry, height: float, grip: Grip) -> Skill:
+    """Close around the thing; a few tries with other wrist angles, heights and places before giving up."""
     robot, mover = context.robot, context.mover
-    touched = False
-    reach = robot.target("arm")
-    for index, (turn, sink, farther) in enumerate(grip.tries):
-        context.enter("grasping", 0.5 + 0.05 * index)
-        roll = mover.roll_for(grip.heading + np.pi / 2 + turn)
+    touched, doubt = False, ""
+    reach, point = robot.target("arm"), grip.point
+    for index, trial in enumerate(grip.tries):
+        context.enter("grasping", 0.5 + 0.04 * index)
         if index:
             yield from mover.hand_height(entry.over)
-            yield from mover.joints(arm=reach + farther, strict=False)
-        opening = OPENING if index and not grip.in_vessel else grip.opening
+            if grip.in_vessel:
+                yield from mover.extend_over(point)
+            else:
+                yield from mover.joints(arm=reach + trial.farther, strict=False)
+        opening = grip.retry_opening if index else grip.opening
+        roll = mover.roll_for(grip.closing + trial.turn)
         yield from mover.joints(wrist_roll=roll, gripper=opening / 2, strict=False, limit=2.0)
-        lowest = max(entry.floor + TIP + 0.003, height + sink)
+        lowest = max(entry.floor + TIP + 0.003, height + trial.sink)
         if (yield from mover.lower_until_touch(lowest)):
             touched = True
-            yield from mover.hand_height(float(robot.gripper_position[2]) + 0.004, speed=0.3)
+            tip = float(robot.gripper_position[2]) - TIP
+            if grip.in_vessel:
+                point = point + feel_the_way(grip, robot.touch.met_by(), tip, index + 1)
+            yield from mover.hand_height(tip + TIP + 0.004, speed=0.3)
+            if grip.in_vessel and tip > grip.top - LEAST_DEPTH:
+                continue  # the tips stand on a rim, above the thing
         yield from _close(context)
         touched |= any(robot.touch.fingers().values())
         if robot.try_grasp():
-            if not grip.in_vessel or abs(robot.opening - grip.width) < WRONG_WIDTH:
+            doubt = grip.contradiction(robot.opening, float(robot.gripper_position[2]))
+            if not doubt:
                 return
-            robot.release()  # by its width it is the vessel and not the thing in it
+            robot.release()
         yield from mover.fingers(grip.opening if grip.in_vessel else OPENING, limit=1.0)
     yield from _back_off(context, entry)
     if touched:
-        raise SkillFailure("grasp_failed", f"the fingers did not get hold of {item.instance_id}")
+        reason = f"the fingers did not get hold of {item.instance_id}"
+        raise SkillFailure("grasp_failed", f"{reason}: {doubt}" if doubt else reason)
     raise SkillFailure("object_not_found", f"the fingers closed on nothing where {item.instance_id} was believed to be")
 
 
@@ -209,8 +193,16 @@ def _back_off(context: SkillContext, entry: Entry) -> Skill:
     yield from context.mover.home()
 
 
-def _carry_off(context: SkillContext, item: SceneNode, entry: Entry) -> Skill:
-    """Lift, check that it is still there, retract."""
+def _set_back(context: SkillContext, entry: Entry, height: float) -> Skill:
+    """Put down again what should not have come along, where it stood."""
+    yield from context.mover.lower_until_touch(height - 0.005, speed=0.3)
+    context.robot.release()
+    yield from context.mover.fingers(OPENING, limit=1.0)
+    yield from _back_off(context, entry)
+
+
+def _lift(context: SkillContext, item: SceneNode, entry: Entry) -> Skill:
+    """Lift and check that it is still there."""
     robot, mover = context.robot, context.mover
     context.enter("lifting", 0.75)
     held = context.held
@@ -224,6 +216,11 @@ def _carry_off(context: SkillContext, item: SceneNode, entry: Entry) -> Skill:
         yield from _back_off(context, entry)
         raise SkillFailure("slipped", f"{item.instance_id} slipped out of the fingers while being lifted")
     yield from mover.hand_height(raised)
+
+
+def _carry_off(context: SkillContext, item: SceneNode) -> Skill:
+    """Retract, and check that it is still there."""
+    robot, mover = context.robot, context.mover
     context.enter("retracting", 0.85)
     yield from mover.home()
     if not robot.holding:

@@ -226,7 +226,7 @@ def _put_into(context: SkillContext, held: Held, vessel: SceneNode) -> Skill:
     length, width, long_heading = long_side(box)
     wide = length - 2 * 0.012 > held.width + 0.05
     lowest = (
-        bottom + 0.008 + held.above_bottom
+        bottom + 0.016 + held.above_bottom
         if wide
         else max(rim - 0.005 + min(held.above_bottom, TIP + 0.005), bottom + held.above_bottom)
     )

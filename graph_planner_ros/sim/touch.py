@@ -6,6 +6,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from graph_planner_ros.sim.robot_model import CARRY_WELDS
 
@@ -62,6 +63,19 @@ class Touch:
                 if self.is_loose(other) and offset > 0 and along > 0.6:
                     touching[side].add(self.root(other))
         return touching
+
+    def met_by(self) -> NDArray[np.float64]:
+        """Unit vector (2,) in the map from the middle of the hand to the one finger that touches something.
+
+        Zero if both do, or none.
+        """
+        touching = {geom for pair in self.contacts() for geom in pair}
+        met = [geom for geom in self._fingers.values() if geom in touching]
+        if len(met) != 1:
+            return np.zeros(2)
+        left, right = (self.data.geom_xpos[geom][:2] for geom in self._fingers.values())
+        toward = left - right if met[0] == self._fingers["left"] else right - left
+        return np.asarray(toward / max(float(np.linalg.norm(toward)), 1e-6))
 
     def hand(self) -> bool:
         """True if hand or held thing touches anything but each other and what is carried in it."""

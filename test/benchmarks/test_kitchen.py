@@ -143,13 +143,14 @@ def test_the_report_counts_by_task_and_disturbance(tmp_path: Path) -> None:
     for record in records[:6]:
         record.success, record.status = True, "succeeded"
     records[7].status = "succeeded"
-    records[0].plan_times = [0.01, 0.03]
+    records[0].step_times = [0.01, 0.03]
     summary = summarize(records)
     assert summary["success"]["all"]["estimate"] == 0.75
     assert summary["success"]["disturbed"]["count"] == 4
     assert summary["success_by_task"]["b"]["estimate"] == 0.5
     assert summary["claimed_but_false"] == 1
-    assert summary["planning_time_per_call"]["count"] == 2
+    assert summary["planning_time_per_step"]["count"] == 2
+    assert summary["undisturbed_after_all"] == sum(record.disturbed for record in records)
     assert rate(records).low < 0.75 < rate(records).high
     path = tmp_path / "out.json"
     write_report(path, records, {"seeds": 4})
