@@ -222,8 +222,8 @@ def evaluate_kitchen_command(
     from graph_planner_ros.evaluation import EvaluationSettings, evaluate_kitchen
 
     settings = EvaluationSettings(
-        seeds=seeds, first_seed=first_seed, tasks=tuple(tasks.split(",")) if tasks else (), file=file, jobs=jobs, speed=speed, engine=engine,
-        timeout=timeout, record=record, runs=runs, json_file=json_file,
+        seeds=seeds, first_seed=first_seed, tasks=tuple(tasks.split(",")) if tasks else (), file=file, jobs=jobs,
+        speed=speed, engine=engine, timeout=timeout, record=record, runs=runs, json_file=json_file,
     )  # fmt: skip
     try:
         raise typer.Exit(evaluate_kitchen(console, settings, StopSignal()))
@@ -264,6 +264,21 @@ def bag_info(bag: Annotated[Path, typer.Argument(help="Folder of the bag.")]) ->
     console.print(f"{bag}: {summary.messages} messages in {summary.duration:.1f} s, {len(summary.files)} file(s)")
     rows = [(name, kind, str(count)) for name, (kind, count) in sorted(summary.topics.items())]
     console.print(table("topics", ("topic", "type", "messages"), rows))
+
+
+@bag_app.command("picture")
+def bag_picture(
+    bag: Annotated[Path, typer.Argument(help="Folder of the bag.")],
+    picture: Annotated[Path, typer.Argument(help="PNG file to write.")],
+) -> None:
+    """Draw what the robot's camera saw after each subtask of a recorded run."""
+    from graph_planner_ros.analysis.contact_sheet import save_contact_sheet
+
+    try:
+        count = save_contact_sheet(bag, picture)
+    except (OSError, ValueError) as error:
+        raise fail(str(error), 1) from None
+    console.print(f"{picture}: {count} subtasks")
 
 
 @bag_app.command("repair")

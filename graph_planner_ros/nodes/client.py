@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ SUCCESS = (TaskStatus.SUCCEEDED, TaskStatus.ALREADY_SATISFIED)
 RESENDS = 2
 """How often an instruction is sent again because the planner was restarted."""
 Listener = Callable[[Any], None]
+_numbers = itertools.count()
 
 
 @dataclass
@@ -73,7 +76,8 @@ class TaskClient:
         self.context = rclpy.Context()
         # Signals stay with the program: a Ctrl-C must cancel the task, not close the context under it.
         rclpy.init(context=self.context, domain_id=domain_id, signal_handler_options=SignalHandlerOptions.NO)
-        self.node = Node("graph_planner_client", namespace=namespace, context=self.context, use_global_arguments=False)
+        name = f"graph_planner_client_{os.getpid()}_{next(_numbers)}"  # several live in one evaluation
+        self.node = Node(name, namespace=namespace, context=self.context, use_global_arguments=False)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._on_message = on_message

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
+
+from graph_planner_ros.domain.files import write_atomically
 
 
 class StoredMemoryError(ValueError):
@@ -15,17 +15,7 @@ class StoredMemoryError(ValueError):
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file atomically: whoever reads sees the old file or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, ensure_ascii=False, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(path, json.dumps(content, ensure_ascii=False, indent=1))
 
 
 def read_json(path: Path, kind: str) -> dict[str, Any]:

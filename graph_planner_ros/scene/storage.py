@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graph_planner_ros.domain.files import write_atomically
 from graph_planner_ros.domain.symbols import Truth
 from graph_planner_ros.scene.graph import Attribute, Box, Presence, Relation, SceneGraph, SceneNode
 
@@ -22,18 +21,7 @@ class StorageError(ValueError):
 
 def save_graph(graph: SceneGraph, path: str | Path) -> None:
     """Write a scene graph so that a crash at any moment leaves the old file or the new one, never half of one."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(graph_to_dict(graph), file, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(Path(path), json.dumps(graph_to_dict(graph), allow_nan=False))
 
 
 def load_graph(path: str | Path) -> SceneGraph:

@@ -21,8 +21,10 @@ WALL = 0.006
 PLAY = 0.016
 """How much farther [m] than the thing is wide the fingers open between the ends of a vessel."""
 LEAST_PLAY = 0.006
+ABOVE_RIM = 0.006
+"""Gap [m] between the finger tips and a rim that they stay above."""
 DEEP = 0.012
-"""How far [m] a thing may stand out of a vessel that has no room for fingers, and still count as sunk in it."""
+"""How far [m] the tips must reach down beside a thing that stands out of a vessel without room for fingers."""
 SLACK = 0.004
 TRIES_IN_VESSEL = 7
 SIDESTEP, NUDGE = 0.009, 0.005
@@ -53,6 +55,7 @@ class Grip:
         felt: least and greatest opening [m] at which it can be this thing that is between the fingers.
         top: believed height of its top [m] in the map.
         tries: what to try one after the other.
+        lowest: height [m] below which the grasp point must not go.
         rim: believed height of the rim of the movable receptacle that it lies in [m]; None if it is in none.
     """
 
@@ -64,6 +67,7 @@ class Grip:
     top: float
     tries: tuple[Try, ...]
     rim: float | None = None
+    lowest: float = 0.0
 
     @property
     def in_vessel(self) -> bool:
@@ -71,7 +75,7 @@ class Grip:
         return self.rim is not None
 
     def contradiction(self, opening: float, height: float) -> str:
-        """Why what is held with this opening, at this height of the grasp point [m], is not the thing; empty if it may be."""
+        """Why what is held cannot be it, by this opening and height of the grasp point [m]; empty if it may be."""
         if opening > self.felt[1]:
             return f"what the fingers hold is {100 * opening:.1f} cm wide, more than {100 * self.felt[1]:.1f} cm"
         if opening < self.felt[0]:
@@ -113,7 +117,7 @@ def grip_in_vessel(item: SceneNode, box: Box, vessel: SceneNode, holder: Box) ->
     room = long - 2 * (WALL + FINGER_THICKNESS) - LEAST_PLAY
     top = float(box.center[2] + box.extent[2] / 2)
     rim = float(holder.center[2] + holder.extent[2] / 2)
-    if span > room and top < rim + DEEP:
+    if span > room and top < rim + ABOVE_RIM + DEEP:
         reason = f"{item.instance_id} lies too deep in {vessel.instance_id}, which leaves no room for the fingers"
         raise SkillFailure("not_reachable", reason, recoverable=False)
     opening = float(np.clip(span + PLAY, 0.02, max(room, span + 2 * LEAST_PLAY)))
@@ -128,7 +132,9 @@ def grip_in_vessel(item: SceneNode, box: Box, vessel: SceneNode, holder: Box) ->
     # Wider than half-way to the vessel's own width it is the vessel.
     widest = span + float(np.clip((short - span) / 2, 0.008, 0.018))
     point = holder.center[:2] + along * u + aside * v
-    return Grip(point, axis, opening, opening, (max(THIN, 0.35 * span), widest), top, (Try(),) * TRIES_IN_VESSEL, rim)
+    felt = (max(THIN, 0.35 * span), widest)
+    lowest = rim + ABOVE_RIM + TIP if span > room else 0.0
+    return Grip(point, axis, opening, opening, felt, top, (Try(),) * TRIES_IN_VESSEL, rim, lowest)
 
 
 def feel_the_way(grip: Grip, tips: FloatArray, tip_height: float, count: int) -> FloatArray:

@@ -197,9 +197,7 @@ LAYOUTS: dict[str, Layout] = {
             "two worktops facing each other, table at the east end, drawers on both sides",
             (
                 WallRun("north", 0.35, (_cabinet(LEFT), _counter(), _SINK, _counter(), _DRAWER)),
-                WallRun(
-                    "south", 0.35, (_fridge(LEFT), 0.2, _MICROWAVE, _STOVE, 0.22, _cabinet(LEFT), _cabinet(RIGHT))
-                ),
+                WallRun("south", 0.35, (_fridge(LEFT), 0.2, _MICROWAVE, _STOVE, 0.22, _cabinet(LEFT), _cabinet(RIGHT))),
                 WallRun("east", 1.95, (_TABLE,)),
                 WallRun("west", 1.5, (_DRAWER, 0.3, _LAMP)),
             ),

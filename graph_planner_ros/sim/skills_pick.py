@@ -98,8 +98,7 @@ def pick_up(context: SkillContext, item: SceneNode, place: SceneNode) -> Skill:
         grip = grip_in_vessel(item, box, inside, holder)
     length, width, heading = long_side(box)
     grasp = max(bottom + TIP + 0.004, top - PALM_GAP)
-    if grip.rim is not None and box.center[2] > grip.rim:  # clear of the rim that it stands over
-        grasp = max(grasp, float(box.center[2]))
+    grasp = max(grasp, grip.lowest)
     entry = plan_entry(context, fixture, surface, grasp, TIP)
     yield from _approach(context, item, Box(np.append(grip.point, grasp), box.extent, box.yaw), entry, grip.opening)
     yield from _grasp(context, item, entry, grasp, grip)

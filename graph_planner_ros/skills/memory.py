@@ -7,8 +7,6 @@ in a record of its own, and later goes to the noted place first. The records are
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graph_planner_ros.domain.files import write_atomically
 
 FORMAT = 1
 
@@ -121,17 +121,7 @@ class SkillMemory:
             "instances": sorted(self._instances),
             "sightings": [_to_json(seen) for seen in self._sightings.values()],
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(document, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(path, json.dumps(document))
 
     @classmethod
     def load(cls, path: Path) -> SkillMemory:
