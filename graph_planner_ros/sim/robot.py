@@ -22,6 +22,7 @@ from graph_planner_ros.sim.robot_model import (
     add_robot,
 )
 from graph_planner_ros.sim.touch import Touch
+from graph_planner_ros.sim.waking import stay_awake
 
 __all__ = ["MujocoRobot", "SimWorld", "add_robot", "wrap_angle"]
 
@@ -265,6 +266,8 @@ class MujocoRobot:
             self.data.eq_active[self.model.equality(name).id] = 0
         if self.touch.held is not None:
             self.move("gripper", JOINTS["gripper"].upper)
+            for body in (self.touch.held, *self.touch.carried):
+                stay_awake(self.model, self.data, body)
         self.touch.held, self.touch.carried, self._slip_height = None, [], None
 
     def _weld(self, name: str, first: int, second: int) -> None:

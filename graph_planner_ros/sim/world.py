@@ -23,6 +23,7 @@ from graph_planner_ros.sim.rendering import Renderer
 from graph_planner_ros.sim.robot_model import add_robot
 from graph_planner_ros.sim.room import KitchenOptions, add_room, set_options
 from graph_planner_ros.sim.truth import contains, truth_graph, truth_state
+from graph_planner_ros.sim.waking import stay_awake
 
 if TYPE_CHECKING:
     from graph_planner_ros.domain.domain import Domain
@@ -185,6 +186,7 @@ class KitchenWorld:
         self.data.qpos[qpos + 3 : qpos + 7] = (math.cos(yaw / 2), 0, 0, math.sin(yaw / 2))
         self.data.qvel[qvel : qvel + 6] = 0.0
         mujoco.mj_kinematics(self.model, self.data)
+        stay_awake(self.model, self.data, self.body_of_item[name])
 
     def inner_volume(self, name: str) -> Box | None:
         """The hollow of a movable receptacle in the map, None if the item is not hollow."""

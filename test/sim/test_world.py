@@ -219,3 +219,28 @@ def test_the_robot_can_be_part_of_the_kitchen() -> None:
     base = world.data.body("base_link").xpos
     assert base[:2] == pytest.approx(world.layout.start, abs=0.02)
     assert world.held is None
+
+
+@pytest.mark.parametrize("rest", [1, 8, 9, 10, 11, 12, 400])
+def test_a_thing_that_is_put_into_the_air_falls_however_long_it_has_been_at_rest(world: KitchenWorld, rest: int) -> None:
+    world.step(400)
+    place = world.item_pose("apple_1")[0]
+    for _ in range(2):
+        world.set_item_pose("apple_1", place, 0.0)
+        world.step(rest)
+        world.set_item_pose("apple_1", place + [0, 0, 0.3], 0.0)
+        seconds(world, 0.1)
+        assert world.item_pose("apple_1")[0][2] < place[2] + 0.27
+
+
+def test_things_at_rest_cost_no_time(world: KitchenWorld) -> None:
+    seconds(world, 3.0)
+    assert world.data.ntree_awake <= 1
+
+
+def test_a_kitchen_without_sleep_behaves_the_same() -> None:
+    world = KitchenWorld("l_shape", 0, KitchenOptions(sleep=False))
+    place = world.item_pose("apple_1")[0]
+    world.set_item_pose("apple_1", place + [0, 0, 0.1], 0.0)
+    seconds(world, 1.0)
+    assert world.item_pose("apple_1")[0] == pytest.approx(place, abs=0.03)

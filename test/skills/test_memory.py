@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +97,7 @@ def test_a_failed_save_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: py
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(json, "dump", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="no space"):
         memory.save(path)
     assert path.read_text() == before
