@@ -139,7 +139,8 @@ def nodes(arguments: Mapping[str, str]) -> list[NodeSpec]:
         specs.append(_node("mujoco_bridge", "bridges.mujoco_node", {**domain, **world}, stop_order=1))
     perception_state: dict[str, ParameterValue] = {"state_file": f"{state}/belief.json"} if state else {}
     specs.append(_node("perception", "nodes.perception", {**time, **domain, **perception_state}, stop_order=1))
-    specs.append(_node("executor", "nodes.executor", {**time, **domain}))
+    noted: dict[str, ParameterValue] = {"memory_file": f"{state}/skill_memory.json"} if state else {}
+    specs.append(_node("executor", "nodes.executor", {**time, **domain, **noted}))
     memory: dict[str, ParameterValue] = {"memory_file": f"{state}/negative_memory.json"} if state else {}
     method: dict[str, ParameterValue] = {"planner": arguments["planner"], "engine": arguments["engine"]}
     specs.append(_node("planner", "nodes.planner", {**time, **domain, **method, **memory}))

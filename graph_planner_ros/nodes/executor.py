@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -23,6 +24,7 @@ from graph_planner_ros.nodes.base import KEPT, LATCHED, RELIABLE, ManagedNode, P
 from graph_planner_ros.nodes.mailbox import Mailbox
 from graph_planner_ros.nodes.skill_client import SkillClient, SkillTimeouts
 from graph_planner_ros.nodes.step_runner import StepRunner, StepSettings
+from graph_planner_ros.nodes.task_memory import TaskMemory
 from graph_planner_ros.scene.graph import SceneNode
 from graph_planner_ros.skills.executor import ExecutionPolicy
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
@@ -37,6 +39,8 @@ PARAMETERS = (
     Param("acknowledge_timeout", 5.0, "longest wait for a skill goal to be accepted, wall seconds", 0.1, 60.0),
     Param("feedback_timeout", 10.0, "longest silence of a running skill, wall seconds", 0.5, 300.0),
     Param("planner_timeout", 10.0, "silence of the planner after which a skill is stopped, wall seconds", 0.5, 300.0),
+    Param("base_frame", "base_link", "frame of the robot's base"),
+    Param("memory_file", "", "file of what was seen of the task's things, and from where (JSON); empty: not kept"),
 )
 
 
@@ -67,6 +71,7 @@ class ExecutorNode(ManagedNode):
         self._phase = ""
         self._planner_heard = 0.0
         self._skills: SkillClient | None = None
+        self._memory: TaskMemory | None = None
 
     # ---- life cycle
 
@@ -79,6 +84,9 @@ class ExecutorNode(ManagedNode):
             feedback=self.value("feedback_timeout"),
         )
         self._skills = SkillClient(self, timeouts)
+        name = str(self.value("memory_file"))
+        file = Path(name).expanduser() if name else None
+        self._memory = TaskMemory(self, self._domain, str(self.value("base_frame")), file)
         self._failures = self.create_publisher(messages.ActionFailure, "events/action_failure", RELIABLE)
         self._completions = self.create_publisher(messages.SubtaskCompleted, "events/subtask_completed", KEPT)
         self._states = self.create_publisher(messages.ExecutorState, "executor/state", LATCHED)
@@ -116,6 +124,9 @@ class ExecutorNode(ManagedNode):
         if self._skills is not None:
             self._skills.destroy()
             self._skills = None
+        if self._memory is not None:
+            self._memory.destroy()
+            self._memory = None
         self._job, self._waiting, self._graph, self._done = None, None, None, ("", 0)
 
     def busy(self) -> bool:
@@ -125,7 +136,7 @@ class ExecutorNode(ManagedNode):
     def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
         """Say what is being run and whether there is a bridge."""
         server = self._skills is not None and self._skills.client.server_is_ready()
-        values = {"task": self._done[0], "phase": self._phase, "skill_server": server}
+        values = {"task": self._done[0], "phase": self._phase, "skill_server": server, "remembered": self._remembered()}
         if self.active and not server:
             return DiagnosticStatus.WARN, "nobody offers execute_skill", values
         return DiagnosticStatus.OK, "running" if self._job else "idle", values
@@ -138,11 +149,15 @@ class ExecutorNode(ManagedNode):
         except ValueError as error:
             self.warn_once(str(error), f"scene graph refused: {error}")
             return
+        if self._memory is not None:
+            self._memory.put_graph(self._graph)
         if self._job is not None:
             self._job.runner.mailbox.put_graph(self._graph)
 
     def _on_plan(self, plan: messages.Plan) -> None:
         job = self._job
+        if self._memory is not None:
+            self._memory.follow(plan)
         if job is not None and job.key != (plan.task_id, plan.revision):
             self._stop_job(f"the plan changed: {plan.reason}" if plan.reason else "the plan changed")
         if plan.status != messages.Plan.ACTIVE:
@@ -191,6 +206,7 @@ class ExecutorNode(ManagedNode):
             self,
             mailbox,
             StepSettings(self.value("settle"), self.value("scene_timeout"), self.value("skill_timeout")),
+            memory=self._memory,
         )
         job = _Job(plan, runner)
         job.thread = threading.Thread(target=self._run, args=(job,), name=f"step {plan.revision}", daemon=True)
@@ -251,11 +267,15 @@ class ExecutorNode(ManagedNode):
             self._phase = text
             self.on_executor(self._beat)
 
+    def _remembered(self) -> int:
+        return len(self._memory) if self._memory is not None else 0
+
     def _beat(self) -> None:
         if not self._entities:
             return
         job = self._job
         state = messages.ExecutorState(header=header(self.now()), phase=self._phase)
+        state.cached_waypoints = self._remembered()
         state.task_id, state.revision = job.key if job is not None else self._done
         state.state = messages.ExecutorState.RUNNING if job is not None else messages.ExecutorState.IDLE
         if job is not None:

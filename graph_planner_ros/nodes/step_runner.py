@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,7 +12,8 @@ from graph_planner_ros.domain.symbols import GroundAction
 from graph_planner_ros.nodes.mailbox import Mailbox, TaskCancelled
 from graph_planner_ros.scene.facts import symbolic_state
 from graph_planner_ros.scene.graph import SceneGraph, SceneNode
-from graph_planner_ros.skills.executor import ArgumentError, ExecutionPolicy, skill_arguments
+from graph_planner_ros.skills.executor import OBJECT_NOT_FOUND, ArgumentError, ExecutionPolicy, skill_arguments
+from graph_planner_ros.skills.memory import Sighting
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
 
@@ -43,9 +45,23 @@ class StepPorts(Protocol):
         """Say what is being done."""
 
 
+class StepMemory(Protocol):
+    """What is remembered of the task's things; called on the worker thread."""
+
+    def recall(self, instance_id: str) -> Sighting | None:
+        """Return the last sighting of a thing."""
+
+    def forget(self, instance_ids: Iterable[str]) -> None:
+        """Drop the sightings of things that were not where they were seen."""
+
+
 @dataclass
 class StepRunner:
-    """Runs one action; `run` returns the result and the number of attempts."""
+    """Runs one action; `run` returns the result and the number of attempts.
+
+    Attributes:
+        memory: gives positions that the belief lacks; None: the belief is all there is.
+    """
 
     domain: Domain
     action: GroundAction
@@ -56,6 +72,7 @@ class StepRunner:
     settings: StepSettings
     cancelled: threading.Event = field(default_factory=threading.Event)
     attempts: int = 0
+    memory: StepMemory | None = None
 
     def cancel(self, reason: str) -> None:
         """End the step as soon as the skill can be stopped."""
@@ -102,8 +119,15 @@ class StepRunner:
 
     def _attempt(self, graph: SceneGraph) -> SkillResult:
         self.attempts += 1
+        result = self._call_skill(graph)
+        if self.memory is not None and result.code == OBJECT_NOT_FOUND:
+            self.memory.forget(self.action.arguments)
+        return result
+
+    def _call_skill(self, graph: SceneGraph) -> SkillResult:
+        recall = self.memory.recall if self.memory is not None else None
         try:
-            skill, arguments = skill_arguments(self.domain, graph, self.action)
+            skill, arguments = skill_arguments(self.domain, graph, self.action, recall)
         except ArgumentError as error:
             return error.result
         self.ports.phase(skill)

@@ -96,6 +96,7 @@ class MujocoRobot:
         """Forget targets and what is held; keep the joints where they are."""
         self.speed_scale: dict[str, float] = {}
         self._direct: set[str] = set()
+        self._letting_go = False
         self._velocity = dict.fromkeys(JOINTS, 0.0)
         self._target = {name: self.position(name) for name in JOINTS}
 
@@ -124,6 +125,8 @@ class MujocoRobot:
         self._target[joint] = min(max(position, spec.lower), spec.upper)
         self.speed_scale[joint] = speed
         self._direct.discard(joint)
+        if joint == "gripper":
+            self._letting_go = False
 
     def follow(self, joint: str, position: float) -> None:
         """Set the next point of a trajectory: the joint is there after one control period, its top speed permitting."""
@@ -149,8 +152,8 @@ class MujocoRobot:
     def stop(self) -> None:
         """Stand still here and now: targets become the present positions."""
         for joint in JOINTS:
-            if joint == "gripper" and self.touch.held is not None:
-                continue
+            if joint == "gripper" and (self.touch.held is not None or self._letting_go):
+                continue  # fingers that let go do so to the end, or friction would keep the thing
             for qpos, act, actuator, _ in self._parts[joint]:
                 if joint != "gripper":
                     self.data.act[act] = self.data.qpos[qpos]
@@ -266,6 +269,7 @@ class MujocoRobot:
             self.data.eq_active[self.model.equality(name).id] = 0
         if self.touch.held is not None:
             self.move("gripper", JOINTS["gripper"].upper)
+            self._letting_go = True
             for body in (self.touch.held, *self.touch.carried):
                 stay_awake(self.model, self.data, body)
         self.touch.held, self.touch.carried, self._slip_height = None, [], None

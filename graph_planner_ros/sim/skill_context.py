@@ -134,6 +134,10 @@ class SkillContext:
         standing, bare = self._look_at(surface, step)
         return len(standing) == 0 and len(bare) >= least
 
+    def sees_light_of(self, fixture: Fixture) -> bool:
+        """Whether the lamp that the head looks at shines, as the camera shows it."""
+        return fixture.fixture_id in self.world.switched_on
+
     def _look_at(self, surface: Box, step: float) -> tuple[FloatArray, FloatArray]:
         """Points (n, 2) on things that stand on a surface, and points (m, 2) of the surface itself."""
         eye = self.robot.camera_pose()[:3, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +11,19 @@ from numpy.typing import NDArray
 
 from graph_planner_ros.scene.graph import Box, SceneNode
 from graph_planner_ros.sim.fixture_map import Fixture, rotation
+from graph_planner_ros.sim.grips import WALL
 from graph_planner_ros.sim.motion import LIFT_TOP, TIP, SkillFailure
 from graph_planner_ros.sim.navigation import Rectangle
 from graph_planner_ros.sim.reach import Stand, stands_over
-from graph_planner_ros.sim.robot_model import HAND_LENGTH, OPENING
+from graph_planner_ros.sim.robot_model import FINGER_THICKNESS, HAND_LENGTH, OPENING
 from graph_planner_ros.sim.skill_context import Held, Skill, SkillContext, long_side, outline, precondition
 from graph_planner_ros.sim.skills_pick import Entry, plan_entry, surface_under
 
 FloatArray = NDArray[np.float64]
 GAP = 0.035
 """Least room [m] between the thing and others, for fingers that open beside it."""
+WIDE_OPEN, BESIDE_OTHERS = 0.035, 0.012
+"""How much the fingers open [m] to let go, on free ground and among other things in a vessel."""
 EDGE = 0.02
 SHELF_SIDE = 0.085
 """Least distance [m] from a compartment's side wall to a thing's middle, for the hand."""
@@ -184,14 +188,14 @@ def _must_still_hold(context: SkillContext, held: Held) -> None:
         raise SkillFailure("slipped", f"{held.node.instance_id} was lost on the way")
 
 
-def _release(context: SkillContext, held: Held, entry: Entry, height: float) -> Skill:
+def _release(context: SkillContext, held: Held, entry: Entry, height: float, wider: float = WIDE_OPEN) -> Skill:
     """Lower the thing until it stands, open, and leave upwards."""
     robot, mover = context.robot, context.mover
     context.enter("putting down", 0.65)
     yield from mover.lower_until_touch(height - 0.012, speed=0.3)
     _must_still_hold(context, held)
     yield from mover.wait(0.1)
-    opening = min(robot.opening + 0.035, OPENING)
+    opening = min(robot.opening + wider, OPENING)
     _remember(context, held)
     robot.release()
     yield from mover.fingers(opening, limit=1.0)
@@ -225,6 +229,13 @@ def _put_into(context: SkillContext, held: Held, vessel: SceneNode) -> Skill:
     # Into a wide vessel the thing is lowered to the bottom; into a narrow one it falls the last centimetres.
     length, width, long_heading = long_side(box)
     wide = length - 2 * 0.012 > held.width + 0.05
+    contents = contents_of(context, vessel, held)
+    along = free_along(box, [node.box for node in contents if node.box is not None], held.width)
+    if along is None:
+        names = ", ".join(node.instance_id for node in contents)
+        reason = f"{vessel.instance_id} is full: {names} in it leaves no room for {held.node.instance_id}"
+        raise SkillFailure("no_free_space", reason, recoverable=False)
+    target = box.center + along * np.array([math.cos(long_heading), math.sin(long_heading), 0.0])
     lowest = (
         bottom + 0.016 + held.above_bottom
         if wide
@@ -232,16 +243,52 @@ def _put_into(context: SkillContext, held: Held, vessel: SceneNode) -> Skill:
     )
     entry = plan_entry(context, fixture, surface, lowest, held.above_bottom)
     context.enter("driving to the receptacle", 0.05)
-    stands = stands_over(
-        context.fixtures, box.center, entry.corridor, fixture, context.robot.pose, margin=_margin(held)
-    )
+    stands = stands_over(context.fixtures, target, entry.corridor, fixture, context.robot.pose, margin=_margin(held))
     context.robot.move("lift", max(entry.over, 0.9) + HAND_LENGTH)
     yield from context.go(stands, f"put something into {vessel.instance_id}", np.asarray(box.center))
     context.enter("reaching", 0.45)
     yield from context.mover.gaze(np.asarray(box.center), wait=False)
     yield from context.mover.hand_height(entry.over)
-    yield from context.mover.extend_over(box.center)
+    yield from context.mover.extend_over(target)
     if length > 1.2 * width:  # fingers open along the vessel's long side
         yield from context.mover.joints(wrist_roll=context.mover.roll_for(long_heading), strict=False, limit=2.5)
     _must_still_hold(context, held)
-    yield from _release(context, held, entry, lowest)
+    yield from _release(context, held, entry, lowest, BESIDE_OTHERS if contents else WIDE_OPEN)
+
+
+def contents_of(context: SkillContext, vessel: SceneNode, held: Held) -> list[SceneNode]:
+    """What is believed to lie in a movable receptacle already."""
+    box = context.box_of(vessel)
+    low, rim = float(box.center[2] - box.extent[2] / 2), float(box.center[2] + box.extent[2] / 2)
+    inside = []
+    for node in context.believed:
+        others = node.instance_id not in (vessel.instance_id, held.node.instance_id, *context.fixtures.fixtures)
+        if node.box is None or not others:
+            continue
+        offset = np.abs(rotation(-box.yaw) @ (node.box.center[:2] - box.center[:2]))
+        level = low < node.box.center[2] < rim + node.box.extent[2] / 2 + 0.02
+        if level and (offset < box.extent[:2] / 2).all():
+            inside.append(node)
+    return inside
+
+
+def free_along(vessel: Box, contents: Sequence[Box], width: float) -> float | None:
+    """Where a thing that is held across its ``width`` fits into a vessel with contents.
+
+    Returns:
+        Offset [m] from the vessel's middle along its long side, the smallest there is; None if it is full.
+    """
+    if not contents:
+        return 0.0
+    length, short, heading = long_side(vessel)
+    if length < 1.2 * short:  # a mug or a pot has room for one thing
+        return None
+    axis = np.array([math.cos(heading), math.sin(heading)])
+    need = width / 2 + FINGER_THICKNESS + BESIDE_OTHERS / 2
+    room = length / 2 - WALL - need
+    offsets = np.arange(-room, room + 1e-6, 0.003) if room > 0 else np.zeros(0)
+    for box in contents:
+        long, across, turned = long_side(box)
+        half = float(np.hypot(long * math.cos(turned - heading), across * math.sin(turned - heading))) / 2
+        offsets = offsets[np.abs(offsets - (box.center[:2] - vessel.center[:2]) @ axis) > half + need]
+    return float(min(offsets, key=abs)) if len(offsets) else None

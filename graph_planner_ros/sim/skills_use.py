@@ -237,6 +237,8 @@ def examine(context: SkillContext, item: SceneNode, lamp: SceneNode) -> Skill:
     context.must_hold(item)
     fixture = context.fixture(lamp)
     yield from look_at(context, fixture, dwell=0.0)
+    if not context.sees_light_of(fixture):
+        raise precondition("occluded", f"{fixture.fixture_id} gives no light to examine {item.instance_id} by")
     context.enter("holding it into the light", 0.5)
     x, y, _ = context.robot.pose
     distance = float(np.hypot(fixture.box.center[0] - x, fixture.box.center[1] - y))

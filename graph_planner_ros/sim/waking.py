@@ -1,6 +1,6 @@
 """Keeps things awake that the physics engine would let sleep because it has not seen yet that they can move.
 
-MuJoCo lets a thing sleep once it has been slow for some steps. Something that has just been put elsewhere, or let go of,
+MuJoCo lets a thing sleep once it has been slow for some steps. Something that has just been put elsewhere, or let go,
 has no speed yet, so its count of slow steps starts anew here; otherwise it could fall asleep in mid-air.
 """
 

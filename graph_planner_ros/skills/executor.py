@@ -5,6 +5,7 @@ Pre- and postconditions are those of the planning domain (DESIGN section 2); not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from graph_planner_ros.domain.domain import Domain
@@ -13,6 +14,7 @@ from graph_planner_ros.domain.state import effects, unmet_preconditions
 from graph_planner_ros.domain.symbols import Atom, GroundAction, SymbolicState, Truth
 from graph_planner_ros.domain.wording import skill_call
 from graph_planner_ros.scene.graph import PERCEPTION, ROBOT_ID, Presence, Relation, SceneGraph, SceneNode
+from graph_planner_ros.skills.memory import Sighting, remembered_node
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
 PRECONDITION_UNMET = "precondition_unmet"
@@ -20,6 +22,9 @@ POSTCONDITION_UNMET = "postcondition_unmet"
 OBJECT_NOT_FOUND = "object_not_found"
 HOLDING = "holding"
 """The scene graph's relation between the robot and what is in its gripper."""
+
+Recall = Callable[[str], Sighting | None]
+"""Gives the last sighting of a thing by its instance id."""
 
 _RETRIED = (SkillStatus.EXECUTION_FAILED, SkillStatus.POSTCONDITION_FAILED)
 
@@ -81,8 +86,13 @@ def should_retry(result: SkillResult, attempts: int, max_attempts: int = 3) -> b
     return result.recoverable and result.status in _RETRIED and attempts < max_attempts
 
 
-def skill_arguments(domain: Domain, graph: SceneGraph, action: GroundAction) -> tuple[str, list[SceneNode]]:
+def skill_arguments(
+    domain: Domain, graph: SceneGraph, action: GroundAction, recall: Recall | None = None
+) -> tuple[str, list[SceneNode]]:
     """Return the skill that carries out an action and the believed things that it gets.
+
+    A thing of which the belief has no position gets the one where it was seen last, if ``recall`` gives one that the
+    belief does not contradict (GraphThink III-B: to the noted place first); its source is then `memory.MEMORY`.
 
     Raises:
         ArgumentError: naming the thing that is not in the scene graph, is gone, or has no known place.
@@ -90,24 +100,28 @@ def skill_arguments(domain: Domain, graph: SceneGraph, action: GroundAction) -> 
     """
     skill, names = skill_call(domain, action)
     held = {relation.object for relation in graph.relations if _is_held(relation)}
-    return skill, [_argument(graph, name, skill, held) for name in names]
+    return skill, [_argument(graph, name, skill, held, recall) for name in names]
 
 
 def _is_held(relation: Relation) -> bool:
     return relation.subject == ROBOT_ID and relation.predicate == HOLDING and relation.value is Truth.TRUE
 
 
-def _argument(graph: SceneGraph, name: str, skill: str, held: set[str]) -> SceneNode:
+def _argument(graph: SceneGraph, name: str, skill: str, held: set[str], recall: Recall | None) -> SceneNode:
     node = graph.nodes.get(name)
+    if node is not None and name in held:
+        return node  # where it is follows from the gripper
+    if node is not None and node.presence is Presence.ABSENT:
+        raise ArgumentError(f"{skill} needs {name}, which is no longer where it was seen last")
+    if node is not None and node.box is not None:
+        return node
+    seen = recall(name) if recall is not None else None
+    remembered = remembered_node(graph, seen) if seen is not None else None
+    if remembered is not None:
+        return remembered
     if node is None:
         raise ArgumentError(f"{skill} needs {name}, which is not in the scene graph")
-    if name in held:
-        return node  # where it is follows from the gripper
-    if node.presence is Presence.ABSENT:
-        raise ArgumentError(f"{skill} needs {name}, which is no longer where it was seen last")
-    if node.box is None:
-        raise ArgumentError(f"{skill} needs {name}, and nobody has seen yet where it is")
-    return node
+    raise ArgumentError(f"{skill} needs {name}, and nobody has seen yet where it is")
 
 
 def _with_hypothesis(domain: Domain, state: SymbolicState, action: GroundAction) -> SymbolicState:
@@ -182,6 +196,8 @@ class ExecutionPolicy:
         """See `should_retry`."""
         return should_retry(result, attempts, self.max_attempts)
 
-    def skill_arguments(self, domain: Domain, graph: SceneGraph, action: GroundAction) -> tuple[str, list[SceneNode]]:
+    def skill_arguments(
+        self, domain: Domain, graph: SceneGraph, action: GroundAction, recall: Recall | None = None
+    ) -> tuple[str, list[SceneNode]]:
         """See `skill_arguments`."""
-        return skill_arguments(domain, graph, action)
+        return skill_arguments(domain, graph, action, recall)

@@ -7,8 +7,9 @@ in a record of its own, and later goes to the noted place first. The records are
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.scene.belief import place_relation
+from graph_planner_ros.scene.graph import PERCEPTION, Box, SceneGraph, SceneNode
 
 FORMAT = 1
+MEMORY = "memory"
+"""The source of a node whose position comes from a sighting, not from the belief."""
+UNKNOWN_EXTENT = (0.07, 0.07, 0.07)
+"""Side lengths [m] of a thing of which only the position is known: something that fits a hand."""
 
 
 class MemoryFileError(ValueError):
@@ -56,6 +63,7 @@ class Sighting:
         instance_id, label: of the scene graph.
         position: [m] in the map frame. waypoint: x [m], y [m], yaw [rad] of the base from where it was seen.
         stamp: seconds of ROS time. place: id of the fixture or receptacle that it was in or on, if known.
+        mask: in the image's pixels, cut off below and to the right of the thing. extent: full side lengths [m].
     """
 
     instance_id: str
@@ -65,6 +73,26 @@ class Sighting:
     stamp: float
     place: str = ""
     mask: Mask | None = None
+    extent: tuple[float, float, float] = UNKNOWN_EXTENT
+
+
+def remembered_node(graph: SceneGraph, seen: Sighting) -> SceneNode | None:
+    """Return a thing at the position where it was seen, or None if the belief knows better.
+
+    The belief knows better if it takes the thing for another one, or if it says since a later time than the sighting's
+    where the thing is; except that a sighting in the very place where the camera has seen it again still helps.
+    """
+    known, relation = graph.nodes.get(seen.instance_id), place_relation(graph, seen.instance_id)
+    if known is not None and known.label != seen.label:
+        return None
+    if relation is not None and relation.stamp > seen.stamp:
+        seen_again_there = relation.source == PERCEPTION and relation.object == seen.place
+        if not seen_again_there:
+            return None
+    box = Box(np.array(seen.position), np.array(seen.extent))
+    if known is not None:
+        return replace(known, box=box, source=MEMORY)
+    return SceneNode(seen.instance_id, seen.label, box, source=MEMORY, first_seen=seen.stamp, last_seen=seen.stamp)
 
 
 class SkillMemory:
@@ -81,11 +109,11 @@ class SkillMemory:
     def watch(self, labels: Iterable[str], instances: Iterable[str] = ()) -> None:
         """Set which classes and instances the task is about; sightings of others are dropped."""
         self._labels, self._instances = frozenset(labels), frozenset(instances)
-        self._sightings = {name: seen for name, seen in self._sightings.items() if self._wanted(name, seen.label)}
+        self._sightings = {name: seen for name, seen in self._sightings.items() if self.wants(name, seen.label)}
 
     def observe(self, sighting: Sighting) -> bool:
         """Note a sighting; returns whether it was kept: it is of the task, and not older than what is known."""
-        if not self._wanted(sighting.instance_id, sighting.label):
+        if not self.wants(sighting.instance_id, sighting.label):
             return False
         known = self._sightings.get(sighting.instance_id)
         if known is not None and known.stamp > sighting.stamp:
@@ -110,8 +138,16 @@ class SkillMemory:
         """Drop sightings from after ``now`` [s]: the clock went back, they belong to another run of time."""
         self._sightings = {name: seen for name, seen in self._sightings.items() if seen.stamp <= now}
 
-    def _wanted(self, instance_id: str, label: str) -> bool:
+    def wants(self, instance_id: str, label: str) -> bool:
+        """Return whether a thing is one of those that the task is about."""
         return label in self._labels or instance_id in self._instances
+
+    def copy(self) -> SkillMemory:
+        """Return a memory of the same content, for instance to be saved on another thread."""
+        other = SkillMemory()
+        other._labels, other._instances = self._labels, self._instances
+        other._sightings = dict(self._sightings)
+        return other
 
     def save(self, path: Path) -> None:
         """Write all sightings as JSON; the file is replaced in one step, so it is whole at any moment."""
@@ -138,7 +174,7 @@ class SkillMemory:
             memory._labels = frozenset(document["labels"])
             memory._instances = frozenset(document["instances"])
             memory._sightings = {seen.instance_id: seen for seen in map(_from_json, document["sightings"])}
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, MemoryFileError):
                 raise
             raise MemoryFileError(f"{path}: not a file of the executor's memory: {error}") from error
@@ -150,6 +186,7 @@ def _to_json(seen: Sighting) -> dict[str, Any]:
         "instance_id": seen.instance_id,
         "label": seen.label,
         "position": list(seen.position),
+        "extent": list(seen.extent),
         "waypoint": list(seen.waypoint),
         "stamp": seen.stamp,
         "place": seen.place,
@@ -161,6 +198,9 @@ def _from_json(entry: dict[str, Any]) -> Sighting:
     mask = entry["mask"]
     x, y, z = map(float, entry["position"])
     base_x, base_y, yaw = map(float, entry["waypoint"])
+    length, depth, tall = map(float, entry.get("extent", UNKNOWN_EXTENT))
+    if not all(map(math.isfinite, (x, y, z, base_x, base_y, yaw, length, depth, tall, float(entry["stamp"])))):
+        raise ValueError(f"the sighting of {entry['instance_id']!r} has numbers that are not finite")
     height, width = mask["shape"] if mask else (0, 0)
     return Sighting(
         str(entry["instance_id"]),
@@ -170,4 +210,5 @@ def _from_json(entry: dict[str, Any]) -> Sighting:
         float(entry["stamp"]),
         str(entry["place"]),
         Mask((int(height), int(width)), tuple(int(run) for run in mask["runs"])) if mask else None,
+        (length, depth, tall),
     )

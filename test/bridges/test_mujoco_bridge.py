@@ -93,6 +93,75 @@ def test_item_that_is_not_where_it_is_believed_is_not_grasped(driver: Driver) ->
     assert "mug_7" in result.reason
 
 
+def _put_in(driver: Driver, item: str, vessel: str, along: float = 0.012) -> None:
+    """Let an item lie in a vessel."""
+    world = driver.world
+    position, rotation = world.item_pose(vessel)
+    bottom = position[2] - world.items[vessel].size[2] / 2 + 0.016
+    place = position + rotation @ np.array([along, 0.0, 0.0])
+    world.set_item_pose(item, np.array([*place[:2], bottom + world.items[item].size[2] / 2]), world.item_yaw(vessel))
+    world.step(250)
+    assert driver.place(item) == vessel
+
+
+@pytest.mark.parametrize(("vessel", "item"), [("Bowl", "apple_1"), ("Plate", "egg_1"), ("Bowl", "potato_1")])
+def test_a_thing_is_taken_out_of_a_vessel_without_the_vessel(driver: Driver, vessel: str, item: str) -> None:
+    name, place = _open_item(driver, vessel)
+    _put_in(driver, item, name)
+    results = [driver.do("pick_up", item, name)]
+    if not results[0].succeeded:  # it may say that it failed, and then try again
+        results.append(driver.do("pick_up", item, name))
+    assert results[-1].succeeded
+    assert driver.world.held == item and driver.place(name) == place
+
+
+def test_nothing_is_put_into_a_vessel_that_is_full(driver: Driver) -> None:
+    bowl, _ = _open_item(driver, "Bowl")
+    _put_in(driver, "apple_2", bowl)
+    item, place = _open_item(driver, "Potato")
+    assert driver.do("pick_up", item, place).succeeded
+    result = driver.do("put", item, bowl)
+    assert result.code == "no_free_space" and bowl in result.reason and "apple_2" in result.reason
+    assert driver.world.held == item
+
+
+def test_a_second_egg_fits_beside_the_first(driver: Driver) -> None:
+    plate, _ = _open_item(driver, "Plate")
+    _put_in(driver, "egg_1", plate)
+    assert driver.do("pick_up", "egg_1", plate).succeeded
+    _put_in(driver, "egg_2", plate, along=-0.04)
+    assert driver.do("put", "egg_1", plate).succeeded
+    assert driver.place("egg_1") == driver.place("egg_2") == plate
+
+
+def test_nothing_is_examined_in_the_dark(driver: Driver) -> None:
+    item, place = _open_item(driver)
+    lamp = of_class(driver, "DeskLamp")[0]
+    assert driver.do("pick_up", item, place).succeeded
+    result = driver.do("examine", item, lamp)
+    assert result.status is SkillStatus.PRECONDITION_FAILED and lamp in result.reason
+    assert driver.do("toggle_on", lamp).succeeded
+    assert driver.do("examine", item, lamp).succeeded
+    assert driver.world.properties[item].examined
+
+
+def test_a_thing_deep_in_a_mug_is_refused_with_the_reason(driver: Driver) -> None:
+    mug, _ = _open_item(driver, "Mug")
+    _put_in(driver, "apple_1", mug)
+    result = driver.do("pick_up", "apple_1", mug)
+    assert result.code == "not_reachable" and mug in result.reason
+    assert not driver.robot.holding
+
+
+def test_a_mug_where_a_knife_is_believed_is_not_picked_up_as_a_knife(driver: Driver) -> None:
+    mug, place = _open_item(driver, "Mug")
+    center = driver.world.item_pose(mug)[0]
+    knife = SceneNode("knife_7", "Knife", Box(center, np.array([0.22, 0.03, 0.09])))
+    result = driver.bridge.start("pick_up", [knife, driver.fixture(place)]).run()
+    assert result.code == "grasp_failed" and "knife_7" in result.reason
+    assert not driver.robot.holding
+
+
 def test_unknown_skill_lists_those_there_are(driver: Driver) -> None:
     result = driver.bridge.start("juggle", []).run()
     assert result.status is SkillStatus.UNKNOWN_SKILL

@@ -17,6 +17,7 @@ class EmptyWorld:
 
     def __init__(self, position: tuple[float, float, float] = (0.3, -0.2, 0.7), block: float = 0.05) -> None:
         spec = mujoco.MjSpec()
+        spec.option.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         spec.option.timestep, spec.option.integrator = 0.004, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 0.1])
         ahead = np.array([math.cos(position[2]), math.sin(position[2])]) * 0.6 + position[:2]
@@ -100,6 +101,18 @@ def test_grasp_holds_what_is_between_the_fingers_and_release_lets_go() -> None:
     robot.release()
     _run(robot, 1.0)
     assert not robot.holding
+    assert robot.data.body("block").xpos[2] < 0.9
+
+
+@pytest.mark.parametrize("held_for", [0.5, 3.0])
+def test_a_thing_that_is_let_go_after_being_held_still_falls(held_for: float) -> None:
+    robot = MujocoRobot(EmptyWorld())
+    assert _grasp_block(robot)
+    robot.move("lift", robot.position("lift") + 0.2)
+    _run(robot, 1.5 + held_for)
+    robot.release()
+    robot.stop()
+    _run(robot, 1.0)
     assert robot.data.body("block").xpos[2] < 0.9
 
 

@@ -11,6 +11,7 @@ from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.sim.items import ITEM_LABELS, item_size
 from graph_planner_ros.sim.layouts import LAYOUTS
 from graph_planner_ros.sim.placement import REACH, SPACING
+from graph_planner_ros.sim.room import KitchenOptions
 from graph_planner_ros.sim.truth import container_of, contains
 from graph_planner_ros.sim.world import KitchenWorld
 
@@ -222,13 +223,15 @@ def test_the_robot_can_be_part_of_the_kitchen() -> None:
 
 
 @pytest.mark.parametrize("rest", [1, 8, 9, 10, 11, 12, 400])
-def test_a_thing_that_is_put_into_the_air_falls_however_long_it_has_been_at_rest(world: KitchenWorld, rest: int) -> None:
+def test_a_thing_that_is_put_into_the_air_falls_however_long_it_has_been_at_rest(
+    world: KitchenWorld, rest: int
+) -> None:
     world.step(400)
     place = world.item_pose("apple_1")[0]
     for _ in range(2):
         world.set_item_pose("apple_1", place, 0.0)
         world.step(rest)
-        world.set_item_pose("apple_1", place + [0, 0, 0.3], 0.0)
+        world.set_item_pose("apple_1", place + np.array([0, 0, 0.3]), 0.0)
         seconds(world, 0.1)
         assert world.item_pose("apple_1")[0][2] < place[2] + 0.27
 
@@ -241,6 +244,6 @@ def test_things_at_rest_cost_no_time(world: KitchenWorld) -> None:
 def test_a_kitchen_without_sleep_behaves_the_same() -> None:
     world = KitchenWorld("l_shape", 0, KitchenOptions(sleep=False))
     place = world.item_pose("apple_1")[0]
-    world.set_item_pose("apple_1", place + [0, 0, 0.1], 0.0)
+    world.set_item_pose("apple_1", place + np.array([0, 0, 0.1]), 0.0)
     seconds(world, 1.0)
     assert world.item_pose("apple_1")[0] == pytest.approx(place, abs=0.03)
