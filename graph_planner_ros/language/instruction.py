@@ -20,6 +20,7 @@ from graph_planner_ros.language.words import Phrase, tokenize
 from graph_planner_ros.scene.graph import SceneGraph
 
 MAX_WORDS = 80
+MAX_CHARACTERS = 2000
 MAX_READINGS = 200
 MAX_SUGGESTIONS = 4
 
@@ -78,17 +79,24 @@ class InstructionParser:
             graph: the belief, if there is one: it decides what a word with several meanings stands for, which thing is
                 meant by "the mug from the table", lets instance ids be named, and what is suggested.
         """
+        if len(text) > MAX_CHARACTERS:  # nothing that long is looked into, so that no text takes long
+            return self._refuse_long(f"{len(text)} characters, and at most {MAX_CHARACTERS} are read", graph)
+        words = len(tokenize(text))
+        if words > MAX_WORDS:
+            return self._refuse_long(f"{words} words, and at most {MAX_WORDS} are read", graph)
         parsed = self._read(text, graph)
         if parsed.understood:
             return parsed
         return replace(parsed, suggestions=self._suggestions(text, graph, parsed))
 
+    def _refuse_long(self, length: str, graph: SceneGraph | None) -> ParsedInstruction:
+        parsed = _refusal(f"the instruction has {length}")
+        return replace(parsed, suggestions=self._suggestions("", graph, parsed))
+
     def _read(self, text: str, graph: SceneGraph | None) -> ParsedInstruction:
         tokens = tokenize(text)
         if not any(token[0].isalnum() for token in tokens):
             return _refusal("the instruction is empty")
-        if len(tokens) > MAX_WORDS:
-            return _refusal(f"the instruction has {len(tokens)} words, and at most {MAX_WORDS} are read")
         instances = _known_instances(self._domain, graph)
         unknown = self._unknown_words(tokens, instances)
         if unknown:

@@ -20,7 +20,7 @@ from graph_planner_ros.language.draft import (
 )
 from graph_planner_ros.language.grammar import AND, Clause, Sentence
 from graph_planner_ros.language.lexicon import HEAD, OTHER, THING, Lexicon, Template
-from graph_planner_ros.language.phrases import Mention
+from graph_planner_ros.language.phrases import NONE, Mention
 from graph_planner_ros.scene.graph import SceneGraph
 
 Group = tuple[str, ...]
@@ -224,6 +224,9 @@ class _Reader:
         if mention.instance is not None:
             known = [thing.name for thing in draft.things.values() if thing.instance == mention.instance]
             return (known[0],) if known else (draft.add(mention.senses, mention.text, mention.instance),)
+        if mention.count == NONE:
+            draft.fail(f"{mention.text!r} is nothing that something could be done with")
+            return ()
         if mention.count > self._parent.max_count:
             draft.fail(f"{mention.text!r}: at most {self._parent.max_count} of a kind can be asked for")
             return ()

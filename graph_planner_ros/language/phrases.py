@@ -15,6 +15,9 @@ from graph_planner_ros.language.words import Phrase
 MAX_STEPS = 20_000
 """Most attempts to match a piece of one sentence; a guard against sentences made to be ambiguous."""
 
+NONE = -1
+"""Count of things of which a sentence speaks as none at all: "zero mugs", "-1 mugs"."""
+
 
 class TooComplex(Exception):
     """A sentence has more possible readings than are worth trying."""
@@ -34,7 +37,7 @@ class Mention:
 
     Attributes:
         text: the words. senses: classes that the noun may mean.
-        count: how many; 0 for a plural without a number.
+        count: how many; 0 for a plural without a number; `NONE`.
         article: ``definite``, ``indefinite``, ``other`` or empty. pronoun: ``one``, ``many``, ``same`` or empty.
         instance: id of a thing that is named. parts: it speaks of parts ("slices") of a thing.
     """
@@ -130,10 +133,10 @@ class NounPhrases:
 
     def _numbers(self, position: int) -> Iterator[tuple[int, int]]:
         for word in self.tokens[position : position + 1]:
-            if word.isdecimal() and len(word) < 7:
-                yield int(word), position + 1
+            if word.lstrip("-").isdecimal():
+                yield max(int(word), 0) or NONE, position + 1
         for end in self.match(self._lexicon.numbers, position):
-            number = self._lexicon.numbers[self.tokens[position:end]]
+            number = self._lexicon.numbers[self.tokens[position:end]] or NONE
             yield number, end
             for after_of in [end, *self.grammar("of", end)]:  # both the mugs, two of my mugs
                 for after in self.grammar("definite", after_of):

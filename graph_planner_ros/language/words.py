@@ -9,14 +9,14 @@ from collections.abc import Iterator
 Phrase = tuple[str, ...]
 """Words of a phrase in lower case."""
 
-_TOKEN = re.compile(r"[^\W_]+(?:['’_][^\W]+)*|[,.;!?&]")
+_TOKEN = re.compile(r"(?<!\S)-\d+|[^\W_]+(?:['’_][^\W]+)*|[,.;!?&]")
 _VOWELS = "aeiou"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def tokenize(text: str) -> Phrase:
-    """Return the words and punctuation marks of a text: lower case, hyphens as spaces, ids like ``mug_1`` whole."""
-    normal = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    """Return the words and punctuation marks of a text: lower case, hyphens between words as spaces, ids like ``mug_1`` whole."""
+    normal = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("−", "-")
     return tuple(_TOKEN.findall(normal))
 
 

@@ -22,7 +22,7 @@ from graph_planner_ros.perception.transforms import TransformBuffer, TransformEr
 from graph_planner_ros.scene.belief import place_relation
 from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.memory import Mask, MemoryFileError, Sighting, SkillMemory
-from graph_planner_ros.skills.task_objects import TaskObjects, task_objects
+from graph_planner_ros.skills.task_objects import TaskObjects, is_movable, task_objects
 
 LARGEST_IMAGE = 16384
 """Most rows or columns [pixels] that a detection's window may reach to; more is a damaged message."""
@@ -146,9 +146,9 @@ class TaskMemory:
                 self._memory.observe(seen)
 
     def _wants(self, detection: messages.Detection) -> bool:
-        """Whether it is a whole thing of the task, known to the belief and with a position."""
+        """Whether it is a whole, movable thing of the task, known to the belief and with a position."""
         placed = detection.extent.x > 0.0 or detection.extent.y > 0.0 or detection.extent.z > 0.0
-        if not detection.instance_id or detection.part or not placed:
+        if not detection.instance_id or detection.part or not placed or not is_movable(self._domain, detection.label):
             return False
         with self._lock:
             return self._memory.wants(detection.instance_id, detection.label)

@@ -29,10 +29,11 @@ class TaskObjects:
 
 
 def task_objects(domain: Domain, goal: str, actions: Iterable[GroundAction]) -> TaskObjects:
-    """Return the movable things that a plan names; the fixtures are on the robot's map and need no memory.
+    """Return the things that a plan names and that can be elsewhere than thought: fixtures are on the robot's map.
 
-    Classes come from the goal's class facts and from placeholders, instances from everything else. Words that the
-    domain does not know, such as an unknown action, name nothing: whoever runs the plan reports them.
+    Classes come from the goal's class facts and from placeholders, instances from everything else. An instance whose
+    type the domain leaves open may be a fixture all the same, see `is_movable`. Words that the domain does not know,
+    such as an unknown action, name nothing: whoever runs the plan reports them.
 
     Args:
         goal: PDDL text as in the plan message. actions: in the original spelling.
@@ -44,12 +45,15 @@ def task_objects(domain: Domain, goal: str, actions: Iterable[GroundAction]) -> 
             labels |= _labels(domain, name)
         elif name.startswith(PLACEHOLDER_PREFIX):
             labels |= _labels(domain, _NUMBER.sub("", name.removeprefix(PLACEHOLDER_PREFIX)))
-        elif _movable(domain, parameter.type_name):
+        elif _may_be_item(domain, parameter.type_name):
             instances.add(name)
-    return TaskObjects(
-        frozenset(label for label in labels if _movable(domain, domain.class_of(label).type_name)),
-        frozenset(instances),
-    )
+    return TaskObjects(frozenset(label for label in labels if is_movable(domain, label)), frozenset(instances))
+
+
+def is_movable(domain: Domain, label: str) -> bool:
+    """Return whether things of a class are items; unknown classes are, and all in a domain without hypotheses."""
+    entry = domain.classes.get(label)
+    return entry is None or domain.hypotheses is None or domain.is_a(entry.type_name, domain.hypotheses.item_type)
 
 
 def _goal_arguments(domain: Domain, goal: str) -> Iterator[tuple[Parameter, str]]:
@@ -69,7 +73,7 @@ def _action_arguments(domain: Domain, actions: Iterable[GroundAction]) -> Iterat
             yield from zip(schema.parameters, action.arguments, strict=True)
 
 
-def _movable(domain: Domain, type_name: str) -> bool:
+def _may_be_item(domain: Domain, type_name: str) -> bool:
     if domain.hypotheses is None:
         return True
     item = domain.hypotheses.item_type
