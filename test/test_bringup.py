@@ -68,6 +68,14 @@ def test_defaults_start_the_simulated_system_with_a_recorder() -> None:
     assert sorted(names) == ["executor", "mujoco_bridge", "perception", "planner", "recorder"]
 
 
+def test_what_survives_a_restart_lies_in_one_folder_in_files_of_their_own() -> None:
+    specs = {spec.name: spec.parameters for spec in bringup.nodes(bringup.check_arguments({"state_directory": "/s"}))}
+    files = [specs["perception"]["state_file"], specs["executor"]["memory_file"], specs["planner"]["memory_file"]]
+    assert files == ["/s/belief.json", "/s/skill_memory.json", "/s/negative_memory.json"]
+    specs = {spec.name: spec.parameters for spec in bringup.nodes(bringup.check_arguments({}))}
+    assert "state_file" not in specs["perception"] and "memory_file" not in specs["executor"]
+
+
 def test_a_real_robot_gets_no_simulator_and_no_simulated_time() -> None:
     specs = {spec.name: spec for spec in bringup.nodes(bringup.check_arguments({"sim": "none", "record": "false"}))}
     assert sorted(specs) == ["executor", "perception", "planner"]

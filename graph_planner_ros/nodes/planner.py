@@ -56,6 +56,7 @@ PARAMETERS = (
     Param("planning_timeout", 30.0, "seconds of wall time that one planner call may take", 0.05, 3600.0),
     Param("max_replans", 30, "plans that may be replaced in one task before it fails", 0, 1000),
     Param("settle", 0.4, "seconds of ROS time for the belief to catch up after a skill", 0.0, 30.0),
+    Param("confirm", 1.5, "the same after the last step of a plan: what is reported as done is looked at", 0.0, 30.0),
     Param("scene_timeout", 30.0, "longest wait for a scene graph, wall seconds", 0.1, 300.0),
     Param("executor_timeout", 10.0, "silence of the executor after which it counts as lost, wall seconds", 0.5, 300.0),
     Param("restart_timeout", 30.0, "how long a lost node may take to come back, wall seconds", 0.5, 600.0),
@@ -118,6 +119,7 @@ class PlannerNode(ManagedNode):
             self._negative.load(self._memory_file)
         self._settings = RunnerSettings(
             self.value("settle"),
+            self.value("confirm"),
             self.value("scene_timeout"),
             self.value("executor_timeout"),
             self.value("restart_timeout"),

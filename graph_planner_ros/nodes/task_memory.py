@@ -11,7 +11,7 @@ from typing import Any
 
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
 
 from graph_planner_ros import msg as messages
@@ -24,6 +24,10 @@ from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.memory import Mask, MemoryFileError, Sighting, SkillMemory
 from graph_planner_ros.skills.task_objects import TaskObjects, is_movable, task_objects
 
+TRANSFORMS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""A lost pose matters less than those after it, which a reliable reader gets only once the lost one was sent again."""
+TRANSFORM_TIMEOUT = 1.0
+"""Longest wait [s, ROS time] of detections for the robot's pose at their time."""
 LARGEST_IMAGE = 16384
 """Most rows or columns [pixels] that a detection's window may reach to; more is a damaged message."""
 
@@ -45,11 +49,12 @@ class TaskMemory:
         self._from_file = len(self._memory) > 0
         self._graph: SceneGraph | None = None
         self._task, self._objects, self._following = "", TaskObjects(), False
+        self._pending: messages.Detections | None = None
         self._saver: threading.Thread | None = None
         self._buffer = TransformBuffer()
         subscribe = node.create_subscription
         self._entities: list[Any] = [
-            subscribe(TFMessage, "/tf", functools.partial(self._on_transforms, False), QoSProfile(depth=100)),
+            subscribe(TFMessage, "/tf", functools.partial(self._on_transforms, False), TRANSFORMS),
             subscribe(TFMessage, "/tf_static", functools.partial(self._on_transforms, True), LATCHED),
             subscribe(messages.Detections, "detections", self._on_detections, SENSOR),
         ]
@@ -91,6 +96,7 @@ class TaskMemory:
                 with self._lock:
                     self._memory.watch(objects.labels, objects.instances)
         elif self._following:
+            self._pending = None
             self._save_later()
         self._following = active
 
@@ -114,6 +120,7 @@ class TaskMemory:
                 self._buffer.add(item.header.frame_id, item.child_frame_id, pose, stamp, static)
             except ValueError as error:
                 self._node.warn_once(f"tf {item.child_frame_id}", f"'{item.child_frame_id}' refused: {error}")
+        self._try_pending()
 
     def _on_detections(self, message: messages.Detections) -> None:
         if not self._following:
@@ -127,16 +134,29 @@ class TaskMemory:
             text = f"detections in frame '{message.header.frame_id}' are not noted; the belief's is"
             self._node.warn_once("frame", f"{text} '{self._graph.frame_id}'")
             return
-        wanted = [detection for detection in message.detections if self._wants(detection)]
-        if not wanted:
+        self._try_pending()
+        if self._pending is None and any(map(self._wants, message.detections)):
+            self._pending = message  # while one waits for its transform, newer ones are let go: there are many
+            self._try_pending()
+
+    def _try_pending(self) -> None:
+        """Note the waiting detections as soon as it is known where the robot was when they were made."""
+        message = self._pending
+        if message is None:
             return
+        stamp = from_stamp(message.header.stamp)
         try:
             base = self._buffer.lookup(message.header.frame_id, self._base_frame, stamp)
         except TransformError as error:
-            self._node.warn_once("waypoint", f"what is seen is not noted while the robot's pose is unknown: {error}")
+            if self._node.now() - stamp > TRANSFORM_TIMEOUT:
+                self._pending = None
+                self._node.warn_once(
+                    "waypoint", f"what is seen is not noted while the robot's pose is unknown: {error}"
+                )
             return
+        self._pending = None
         waypoint = float(base[0, 3]), float(base[1, 3]), math.atan2(float(base[1, 0]), float(base[0, 0]))
-        for detection in wanted:
+        for detection in filter(self._wants, message.detections):
             try:
                 seen = self._sighting(detection, waypoint, stamp)
             except ValueError as error:
@@ -176,7 +196,7 @@ class TaskMemory:
 
     def _on_jump(self, _: Any) -> None:
         self._buffer.clear()
-        self._graph = None
+        self._graph, self._pending = None, None
         with self._lock:
             self._memory.time_jumped(self._node.now())
 

@@ -25,16 +25,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RunnerSettings:
-    """Times: ``settle`` in seconds of ROS time, all others in seconds of wall time.
+    """Times: ``settle`` and ``confirm`` in seconds of ROS time, all others in seconds of wall time.
 
     Attributes:
         settle: how much newer than the end of a skill the belief must be that the next decision rests on.
+        confirm: the same after the last step of a plan.
         scene_timeout: longest wait for such a belief.
         heartbeat_timeout: silence of the executor after which it counts as lost.
         restart_timeout: how long a lost node may take to come back.
     """
 
     settle: float = 0.4
+    confirm: float = 1.5
     scene_timeout: float = 30.0
     heartbeat_timeout: float = 10.0
     restart_timeout: float = 30.0
@@ -167,7 +169,9 @@ class TaskRunner:
             if event.result.status is SkillStatus.SERVER_LOST:
                 raise NodeLost(event.result.reason)
             self.ports.phase("looking at what came of it")
-            graph = self._wait_graph(event.stamp + self.settings.settle)
+            # After the last step of a plan a longer look: what is reported as done must be seen to be done.
+            last = decision.next + 1 >= len(decision.steps)
+            graph = self._wait_graph(event.stamp + (self.settings.confirm if last else self.settings.settle))
             self.ports.phase("deciding")
             if event.result.succeeded:
                 decision = self._decide(session.after_success, step, graph, self._state(graph))

@@ -106,13 +106,13 @@ def pick_up(context: SkillContext, item: SceneNode, place: SceneNode) -> Skill:
     relative = heading - context.mover.hand_heading
     context.held = Held(item, above - bottom, length, width, max(top - bottom, 0.02), relative)
     yield from _lift(context, item, entry)
-    if inside and context.sees_nothing_on(_stand_of(context.box_of(inside), floor)):
+    if inside and context.sees_nothing_on(stand_of(context.box_of(inside), floor)):
         yield from _set_back(context, entry, above)
         raise SkillFailure("grasp_failed", f"{inside.instance_id} came along with {item.instance_id}")
     yield from _carry_off(context, item)
 
 
-def _stand_of(vessel: Box, floor: float) -> Box:
+def stand_of(vessel: Box, floor: float) -> Box:
     """The volume over the middle of the spot that a vessel stands on, which it covers wherever it really stands."""
     extent = np.array([0.6 * vessel.extent[0], 0.6 * vessel.extent[1], vessel.extent[2] + 0.06])
     return Box(np.append(vessel.center[:2], floor + extent[2] / 2), extent, vessel.yaw)

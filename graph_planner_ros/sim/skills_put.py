@@ -17,7 +17,7 @@ from graph_planner_ros.sim.navigation import Rectangle
 from graph_planner_ros.sim.reach import Stand, stands_over
 from graph_planner_ros.sim.robot_model import FINGER_THICKNESS, HAND_LENGTH, OPENING
 from graph_planner_ros.sim.skill_context import Held, Skill, SkillContext, long_side, outline, precondition
-from graph_planner_ros.sim.skills_pick import Entry, plan_entry, surface_under
+from graph_planner_ros.sim.skills_pick import Entry, plan_entry, stand_of, surface_under
 
 FloatArray = NDArray[np.float64]
 GAP = 0.035
@@ -247,7 +247,9 @@ def _put_into(context: SkillContext, held: Held, vessel: SceneNode) -> Skill:
     context.robot.move("lift", max(entry.over, 0.9) + HAND_LENGTH)
     yield from context.go(stands, f"put something into {vessel.instance_id}", np.asarray(box.center))
     context.enter("reaching", 0.45)
-    yield from context.mover.gaze(np.asarray(box.center), wait=False)
+    yield from context.mover.gaze(np.asarray(box.center))
+    if context.sees_nothing_on(stand_of(box, bottom)):
+        raise SkillFailure("object_not_found", f"{vessel.instance_id} is not where it was believed to be")
     yield from context.mover.hand_height(entry.over)
     yield from context.mover.extend_over(target)
     if length > 1.2 * width:  # fingers open along the vessel's long side

@@ -115,6 +115,23 @@ def test_a_thing_is_taken_out_of_a_vessel_without_the_vessel(driver: Driver, ves
     assert driver.world.held == item and driver.place(name) == place
 
 
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_thing_is_put_into_a_vessel_only_where_that_stands(driver: Driver, moved: bool) -> None:
+    bowl, place = _open_item(driver, "Bowl")
+    item, source = _open_item(driver, "Apple")
+    believed = driver.item(bowl)
+    assert driver.do("pick_up", item, source).succeeded
+    if moved:
+        driver.world.disturb("move", bowl)
+        driver.world.step(100)
+    result = driver.bridge.start("put", [driver.item(item), believed]).run()
+    if moved:
+        assert (result.code, result.recoverable) == ("object_not_found", True)
+        assert driver.world.held == item
+    else:
+        assert result.succeeded and driver.place(item) == bowl, (result, place)
+
+
 def test_nothing_is_put_into_a_vessel_that_is_full(driver: Driver) -> None:
     bowl, _ = _open_item(driver, "Bowl")
     _put_in(driver, "apple_2", bowl)
@@ -244,9 +261,7 @@ def test_dropped_thing_is_noticed(driver: Driver) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["l_shape", "galley", "island"])
 @pytest.mark.parametrize("seed", range(3))
-def test_undisturbed_skills_succeed(layout: str, seed: int, request: pytest.FixtureRequest) -> None:
-    if "slow" not in (request.config.getoption("markexpr") or ""):
-        pytest.skip("minutes long: run with -m slow")
+def test_undisturbed_skills_succeed(layout: str, seed: int) -> None:
     driver = Driver(layout, seed)
     tour(driver)
     assert driver.tally.rate() >= 0.98, "\n".join(driver.tally.failures)

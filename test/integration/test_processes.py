@@ -13,7 +13,7 @@ from processes import Processes
 from graph_planner_ros import msg as messages
 
 EXECUTOR = {"settle": 0.0, "planner_timeout": 2.0, "feedback_timeout": 3.0}
-PLANNER = {"settle": 0.0, "scene_timeout": 10.0, "executor_timeout": 3.0, "restart_timeout": 30.0}
+PLANNER = {"settle": 0.0, "confirm": 0.0, "scene_timeout": 10.0, "executor_timeout": 3.0, "restart_timeout": 30.0}
 Status = messages.GoalStatus
 
 

@@ -15,7 +15,7 @@ from graph_planner_ros.skills.result import SkillResult, SkillStatus
 from graph_planner_ros.srv import PlanTask
 
 EXECUTOR = {"settle": 0.0, "server_timeout": 1.5, "acknowledge_timeout": 1.0, "feedback_timeout": 3.0}
-PLANNER = {"settle": 0.0, "scene_timeout": 5.0, "executor_timeout": 2.0, "restart_timeout": 5.0}
+PLANNER = {"settle": 0.0, "confirm": 0.0, "scene_timeout": 5.0, "executor_timeout": 2.0, "restart_timeout": 5.0}
 Status = messages.GoalStatus
 
 

@@ -15,6 +15,7 @@ from graph_planner_ros.skills.executor import (
     should_retry,
     skill_arguments,
 )
+from graph_planner_ros.skills.memory import MEMORY, Sighting
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
 TILT = GroundAction("tilt", ("skylight_1",))
@@ -135,6 +136,18 @@ def test_missing_lost_and_unplaced_things_are_named(greenhouse: Domain, scene: S
     del scene.nodes["fern_1"]
     with pytest.raises(ArgumentError, match=r"fern_1.*not in the scene graph"):
         skill_arguments(greenhouse, scene, LIFT)
+
+
+def test_a_remembered_position_serves_where_the_belief_has_none(greenhouse: Domain, scene: SceneGraph) -> None:
+    seen = Sighting("fern_1", "Fern", (1.0, 2.0, 0.9), (0.5, 2.0, 0.0), 3.0, "bench_1")
+    _, nodes = skill_arguments(greenhouse, scene, LIFT, {"fern_1": seen}.get)
+    assert nodes[0] is scene.nodes["fern_1"], "what the belief knows goes first"
+    scene.nodes["fern_1"].box = None
+    _, nodes = skill_arguments(greenhouse, scene, LIFT, {"fern_1": seen}.get)
+    assert nodes[0].source == MEMORY and nodes[0].box is not None and tuple(nodes[0].box.center) == seen.position
+    scene.nodes["fern_1"].presence = Presence.ABSENT
+    with pytest.raises(ArgumentError, match=r"fern_1.*no longer"):
+        skill_arguments(greenhouse, scene, LIFT, {"fern_1": seen}.get)
 
 
 def test_a_stale_thing_may_be_tried(greenhouse: Domain, scene: SceneGraph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from graph_planner_ros.skills.memory import Mask, MemoryFileError, Sighting, SkillMemory
+from graph_planner_ros.domain.symbols import Truth
+from graph_planner_ros.scene.graph import EFFECT, PERCEPTION, Relation, SceneGraph, SceneNode
+from graph_planner_ros.skills.memory import MEMORY, Mask, MemoryFileError, Sighting, SkillMemory, remembered_node
 
 UNTIMED = settings(deadline=None)  # a busy machine is not a failure
 
@@ -67,6 +70,57 @@ def test_when_time_goes_back_later_views_are_dropped() -> None:
     assert memory.recall("mug_1") is None and memory.recall("mug_2") is not None
 
 
+def test_a_copy_does_not_change_with_its_original() -> None:
+    memory = SkillMemory()
+    memory.watch({"Mug"})
+    memory.observe(sighting("mug_1"))
+    copy = memory.copy()
+    memory.forget("mug_1")
+    memory.watch({"Bowl"})
+    assert copy.recall("mug_1") == sighting("mug_1") and copy.wants("mug_2", "Mug")
+
+
+def believed(*relations: Relation, label: str = "Mug") -> SceneGraph:
+    """A belief with a mug of which no position is known."""
+    graph = SceneGraph(relations=list(relations))
+    graph.nodes["mug_1"] = SceneNode("mug_1", label, observations=3)
+    return graph
+
+
+def placed(place: str, stamp: float, source: str = EFFECT) -> Relation:
+    """The mug is there, since then."""
+    return Relation("mug_1", "on", place, Truth.TRUE, source, stamp)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        SceneGraph(),
+        believed(),
+        believed(placed("shelf_1", 0.5)),  # seen after it was put there
+        believed(placed("table_1", 2.0, PERCEPTION)),  # in the same place ever since
+    ],
+)
+def test_the_position_of_a_sighting_stands_in_for_one_that_the_belief_lacks(graph: SceneGraph) -> None:
+    node = remembered_node(graph, sighting(stamp=1.0))
+    assert node is not None and node.box is not None and node.source == MEMORY
+    assert (node.instance_id, node.label, tuple(node.box.center)) == ("mug_1", "Mug", (1.0, 2.0, 0.9))
+    assert all(known.box is None for known in graph.nodes.values()), "the belief stays as it is"
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        believed(placed("shelf_1", 2.0)),  # carried elsewhere since
+        believed(placed("table_1", 2.0)),  # taken up and put back: not where it was
+        believed(placed("shelf_1", 2.0, PERCEPTION)),  # seen elsewhere since
+        believed(label="Bowl"),  # the name stands for another thing
+    ],
+)
+def test_a_sighting_that_the_belief_contradicts_is_not_used(graph: SceneGraph) -> None:
+    assert remembered_node(graph, sighting(stamp=1.0)) is None
+
+
 def test_memory_survives_a_restart(tmp_path: Path) -> None:
     memory = SkillMemory()
     memory.watch({"Mug"}, {"bowl_2"})
@@ -79,7 +133,19 @@ def test_memory_survives_a_restart(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["memory.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 99}', '{"format": 1, "labels": [], "sightings": 3}'])
+def test_numbers_that_are_not_finite_are_damage(tmp_path: Path) -> None:
+    memory, path = SkillMemory(), tmp_path / "memory.json"
+    memory.watch({"Mug"})
+    memory.observe(replace(sighting(), position=(float("nan"), 0.0, 0.0)))
+    memory.save(path)
+    with pytest.raises(MemoryFileError, match="not finite"):
+        SkillMemory.load(path)
+
+
+DAMAGED = ["", "{", "[]", "{}", '{"format": 99}', '{"format": 1, "labels": [], "sightings": 3}', "[" * 100_000]
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_damaged_file_is_named_and_kept(tmp_path: Path, text: str) -> None:
     path = tmp_path / "memory.json"
     path.write_text(text)
