@@ -37,7 +37,18 @@ errors = Console(stderr=True, highlight=False)
 
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 RunsFolder = Annotated[Path, typer.Option(help="Folder in which a folder for this run is made.")]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file as JSON.")]
+
+
+def _writable(path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written before the work whose results it is to hold."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise typer.BadParameter(f"{path} cannot be written: it is a folder, or its folder does not exist")
+    return path
+
+
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", callback=_writable, help="Write the results to this file as JSON.")
+]
 Instruction = Annotated[str, typer.Argument(help="What the robot is to do, in plain English.")]
 
 

@@ -46,6 +46,16 @@ def test_every_command_explains_itself(command: str) -> None:
     assert code == 0 and "Usage" in output
 
 
+@pytest.mark.parametrize("command", ["demo", "send x", "evaluate kitchen", "benchmark planner"])
+@pytest.mark.parametrize("where", [".", "missing/out.json", "file/out.json"])
+def test_a_json_file_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, command: str, where: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    code, output = run(*command.split(), "--json", str(tmp_path / where))
+    assert code == 2 and "--json" in output and "cannot be written" in " ".join(output.replace("│", " ").split())
+
+
 def test_version() -> None:
     assert run("version") == (0, f"{__version__}\n")
 

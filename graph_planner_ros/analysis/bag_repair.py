@@ -154,18 +154,22 @@ def _rewrite(path: Path) -> None:
     target = McapFile(temporary)
     schemas: dict[int, Schema] = {}
     channels: dict[int, str] = {}
-    for record in _records(path):
-        if isinstance(record, Schema):
-            schemas[record.id] = record
-        elif isinstance(record, Channel):
-            channels[record.id] = record.topic
-            target.add_topic(_topic(record, schemas))
-        elif isinstance(record, Message):
-            target.write(channels[record.channel_id], record.log_time, record.data)
-            if target.pending > 2**20:
-                target.flush()
-    target.close()
-    temporary.replace(path)
+    try:
+        for record in _records(path):
+            if isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel) and (record.schema_id in schemas or not record.schema_id):
+                channels[record.id] = record.topic
+                target.add_topic(_topic(record, schemas))
+            elif isinstance(record, Message) and record.channel_id in channels:
+                target.write(channels[record.channel_id], record.log_time, record.data)
+                if target.pending > 2**20:
+                    target.flush()
+        target.close()
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _information(metadata: Path) -> dict[str, Any]:

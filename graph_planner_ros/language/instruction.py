@@ -21,6 +21,8 @@ from graph_planner_ros.scene.graph import SceneGraph
 
 MAX_WORDS = 80
 MAX_CHARACTERS = 2000
+MAX_THINGS = 10
+"""Most things that one goal may speak of: the time for planning grows fast with their number."""
 MAX_READINGS = 200
 MAX_SUGGESTIONS = 4
 
@@ -108,6 +110,10 @@ class InstructionParser:
         if best.errors:
             return ParsedInstruction(ParseStatus.NOT_EXPRESSIBLE, reason=best.errors[0])
         goals = finish(best, self._domain, graph, text.strip(), tokens)
+        largest = max(len(goal.variables) for goal in goals)
+        if largest > MAX_THINGS:
+            reason = f"it speaks of {largest} things, and at most {MAX_THINGS} can be: say it in several instructions"
+            return ParsedInstruction(ParseStatus.NOT_EXPRESSIBLE, reason=reason)
         return ParsedInstruction(ParseStatus.UNDERSTOOD, goals, notes=tuple(best.notes))
 
     def _best_reading(self, grammar: Grammar, graph: SceneGraph | None) -> Draft | None:

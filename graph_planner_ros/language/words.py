@@ -15,7 +15,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def tokenize(text: str) -> Phrase:
-    """Return the words and punctuation marks of a text: lower case, hyphens between words as spaces, ids like ``mug_1`` whole."""
+    """Return the words and punctuation marks of a text: lower case, hyphens in words as spaces, ``mug_1`` whole."""
     normal = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("−", "-")
     return tuple(_TOKEN.findall(normal))
 

@@ -160,8 +160,17 @@ class TaskClient:
         """Send the instruction and fill in the report; return why it must be sent again, or an empty string."""
         known = self._planners()
         sent = self._action.send_goal_async(ExecuteTask.Goal(instruction=report.instruction))
-        if not self.spin_until(sent.done, 15.0, lambda: bool(abort())):
+        sent_at = time.monotonic()
+
+        def answered() -> bool:
+            # what was sent to a planner that has just died is answered by nobody
+            return sent.done() or (time.monotonic() - sent_at > 3.0 and bool(self._planners() - known))
+
+        if not self.spin_until(answered, 15.0, lambda: bool(abort())):
             return self._lost(report, abort() or "the planner did not acknowledge the instruction")
+        if not sent.done():
+            self._wait_for_planner(abort)
+            return "the planner was restarted before it took the instruction, which was sent again"
         handle = sent.result()
         if not handle.accepted:
             return self._lost(report, "the planner refused the instruction: it is not active")

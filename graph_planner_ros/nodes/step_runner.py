@@ -10,6 +10,7 @@ from typing import Protocol
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import GroundAction
 from graph_planner_ros.nodes.mailbox import Mailbox, TaskCancelled
+from graph_planner_ros.scene.belief import held
 from graph_planner_ros.scene.facts import symbolic_state
 from graph_planner_ros.scene.graph import SceneGraph, SceneNode
 from graph_planner_ros.skills.executor import OBJECT_NOT_FOUND, ArgumentError, ExecutionPolicy, skill_arguments
@@ -121,7 +122,7 @@ class StepRunner:
         self.attempts += 1
         result = self._call_skill(graph)
         if self.memory is not None and result.code == OBJECT_NOT_FOUND:
-            self.memory.forget(self.action.arguments)
+            self.memory.forget(set(self.action.arguments) - set(held(graph)))  # what is in the hand is not gone
         return result
 
     def _call_skill(self, graph: SceneGraph) -> SkillResult:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.planning.storage import StoredMemoryError, read_json, write_json
@@ -280,7 +281,20 @@ class NegativeMemory:
         """
         content = read_json(path, "negative memory")
         try:
-            entries = [Refutation(**{**entry, "known": tuple(entry["known"])}) for entry in content["refutations"]]
-        except (KeyError, TypeError) as error:
+            entries = [_refutation(entry) for entry in content["refutations"]]
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StoredMemoryError(f"{path} is not a readable negative memory: {error!r}") from error
         self._entries = {(entry.what, entry.place): entry for entry in entries}
+
+
+def _refutation(entry: Mapping[str, Any]) -> Refutation:
+    """Return what a file says, checked: a wrong number would only be noticed in the middle of a task."""
+    found = Refutation(**{**entry, "known": tuple(map(str, entry["known"]))})
+    if not (isinstance(found.what, str) and isinstance(found.place, str)):
+        raise ValueError(f"expected names, found {found.what!r} and {found.place!r}")
+    if not (0.0 <= float(found.confidence) <= 1.0 and math.isfinite(float(found.stamp))):
+        raise ValueError(f"expected a confidence from 0 to 1 and a finite stamp, found {entry!r}")
+    if not isinstance(found.relaxations, int) or not isinstance(found.relaxed, bool):
+        raise ValueError(f"expected a count and true or false, found {entry!r}")
+    found.confidence, found.stamp = float(found.confidence), float(found.stamp)
+    return found

@@ -27,7 +27,7 @@ def read_json(path: Path, kind: str) -> dict[str, Any]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise StoredMemoryError(f"{path} is not a readable {kind}: {error}") from error
     if not isinstance(content, dict) or content.get("kind") != kind:
         raise StoredMemoryError(f"{path} is not a {kind}")

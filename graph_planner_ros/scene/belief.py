@@ -153,3 +153,14 @@ def is_shut(domain: Domain, node: SceneNode, assumed: bool = False) -> bool:
         if assumed and attribute_value(domain, node, name) is Truth.TRUE:
             return True
     return False
+
+
+def age_stamps(graph: SceneGraph, now: float) -> None:
+    """Make nothing newer than ``now``, after time has jumped back: what is seen from now on is the newer evidence."""
+    before = max(0.0, now - 1e-3)
+    for node in graph.nodes.values():
+        node.first_seen, node.last_seen = min(node.first_seen, before), min(node.last_seen, before)
+        for attribute in node.attributes.values():
+            attribute.stamp = min(attribute.stamp, before)
+    for relation in graph.relations:
+        relation.stamp = min(relation.stamp, before)

@@ -26,7 +26,11 @@ def symbolic_state(graph: SceneGraph, domain: Domain) -> SymbolicState:
     Raises:
         UnknownClassError: naming a node's label that the domain does not have.
     """
-    nodes = _located(graph, domain)
+    taken = {*domain.constants, *(domain.classes if domain.class_type is not None else ())}
+    if domain.start_place is not None:
+        taken.add(domain.start_place.id)
+    # a thing with the name of another symbol cannot be told from it
+    nodes = {node_id: node for node_id, node in _located(graph, domain).items() if node_id not in taken}
     objects = {node_id: domain.class_of(node.label).type_name for node_id, node in nodes.items()}
     if domain.class_type is not None:
         objects.update(dict.fromkeys(domain.classes, domain.class_type))
@@ -87,7 +91,12 @@ def _relation_facts(graph: SceneGraph, domain: Domain, objects: Mapping[str, str
             continue  # relations without a predicate, such as next_to, are no business of the planner
         ends = {"subject": relation.subject, "object": relation.object}
         arguments = tuple(ends[name] for name in schema.arguments)
-        if all(argument in objects for argument in arguments):
+        parameters = domain.predicates[schema.predicate].parameters
+        # what cannot be, such as a fixture in the hand, is no fact: no planner could read it
+        if all(
+            domain.is_a(objects.get(argument, ""), parameter.type_name)
+            for argument, parameter in zip(arguments, parameters, strict=True)
+        ):
             atoms.add(Atom(schema.predicate, arguments))
             believed.add(relation.predicate)
     atoms |= {Atom(predicate) for predicate, name in domain.none_of.items() if name not in believed}
@@ -105,7 +114,7 @@ def _distances(domain: Domain, nodes: Mapping[str, SceneNode], objects: Mapping[
     points: dict[str, FloatArray] = {
         node_id: approach_point(node.box)
         for node_id, node in nodes.items()
-        if node.box is not None and is_fixture(domain, node)
+        if node.box is not None and is_fixture(domain, node) and np.isfinite([*node.box.center, *node.box.extent]).all()
     }
     middle = np.mean(list(points.values()), axis=0) if points else np.zeros(2)
     origins = [name for name, type_name in objects.items() if domain.is_a(type_name, first.type_name)]

@@ -14,6 +14,7 @@ from graph_planner_ros.scene.attributes import AttributeBelief
 from graph_planner_ros.scene.belief import (
     AT,
     NEXT_TO,
+    age_stamps,
     can_have,
     held,
     is_fixture,
@@ -61,6 +62,7 @@ class SceneUpdater:
         self._tracks: dict[str, Track] = {}
         self._numbers: dict[str, int] = {}
         self._last_stamp: float | None = None
+        self._clock_restarted = False
         self._parts = part_attributes(domain)
         self._absence = AbsenceJudge(domain, self._config, self._tracks)
         self.gripper = GripperBelief(domain)
@@ -84,6 +86,7 @@ class SceneUpdater:
     def time_jumped(self) -> None:
         """Drop what depends on the flow of time, after time has jumped back; the belief itself is kept."""
         self._last_stamp = None
+        self._clock_restarted = True
         self._absence.last_pose = None
         self.gripper.time_jumped()
         self.attributes.time_jumped()
@@ -101,6 +104,9 @@ class SceneUpdater:
         robot, report, stamp = robot or RobotState(), MergeReport(), view.stamp
         if self._last_stamp is not None and stamp < self._last_stamp:
             self.time_jumped()
+        if self._clock_restarted:
+            self._clock_restarted = False
+            age_stamps(graph, stamp)
         graph.stamp, graph.domain = stamp, graph.domain or self._domain.name
         report.changed |= self._write_fixtures(graph)
         report.changed |= self.gripper.update(graph, robot, stamp)

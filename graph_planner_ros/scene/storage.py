@@ -34,7 +34,7 @@ def load_graph(path: str | Path) -> SceneGraph:
     text = Path(path).read_bytes()
     try:
         return graph_from_dict(json.loads(text.decode("utf-8")))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StorageError(f"{path} is not a stored scene graph: {type(error).__name__}: {error}") from error
 
 

@@ -180,6 +180,7 @@ def test_what_is_no_bag_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "x.mcap").write_text("this is no such file at all")
     with pytest.raises(ValueError, match="no MCAP file"):
         repair_bag(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.mcap"]  # nothing is left beside it
 
 
 def test_a_full_disk_loses_nothing_that_it_takes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -213,6 +214,28 @@ def test_every_suggestion_can_be_carried_out(parser: InstructionParser, text: st
 def test_a_slip_of_the_pen_is_mended_in_a_suggestion(parser: InstructionParser, refuse: Helper) -> None:
     assert refuse(parser, "put the mug in the fridg").suggestions[0] == "put the mug in the fridge"
     assert refuse(parser, "put the red mug in the sink").suggestions[0] == "put the mug in the sink"
+
+
+@pytest.mark.parametrize("number", ["0", "zero", "-1", "−3", "-99", "7", "eight", "a dozen", "9" * 30])
+def test_numbers_of_things_that_cannot_be_are_refused(parser: InstructionParser, refuse: Helper, number: str) -> None:
+    refused = refuse(parser, f"put {number} mugs in the sink")
+    assert refused.status is ParseStatus.NOT_EXPRESSIBLE
+    assert number.replace("−", "-") in refused.reason
+
+
+def test_a_goal_speaks_of_a_bounded_number_of_things(parser: InstructionParser, read: Helper, refuse: Helper) -> None:
+    assert read(parser, "put six mugs and three cups in the sink")
+    refused = refuse(parser, "put six mugs, six cups, six plates, six bowls and six forks in the sink")
+    assert refused.status is ParseStatus.NOT_EXPRESSIBLE and "31 things" in refused.reason
+    assert refused.suggestions
+
+
+@pytest.mark.parametrize("text", ["put " * 250_000, "a" * 1_000_000, "put the mug in the sink. " * 20, "🍅" * 500_000])
+def test_a_text_of_any_length_is_answered_at_once(parser: InstructionParser, refuse: Helper, text: str) -> None:
+    started = time.process_time()
+    refused = refuse(parser, text)
+    assert time.process_time() - started < 2.0
+    assert len(refused.reason) < 200 and refused.suggestions
 
 
 # -- with a scene ---------------------------------------------------------------------------------------------------

@@ -417,6 +417,69 @@ def test_only_what_matters_is_searched(household: Domain, kitchen: SymbolicState
     assert not {"slice", "heat", "close", "examine", "toggle_on"} & parts.operators
 
 
+def with_mugs(household: Domain, kitchen: SymbolicState, count: int) -> SymbolicState:
+    """The kitchen with more mugs on the counter."""
+    names = [f"mug_{number}" for number in range(3, count + 1)]
+    facts = household.classes["Mug"].facts
+    atoms = {Atom(fact, (name,)) for name in names for fact in facts}
+    atoms |= {Atom("in", (name, "counter_1")) for name in names} | {
+        Atom("instance_of", (name, "Mug")) for name in names
+    }
+    objects = {**kitchen.objects, **dict.fromkeys(names, household.classes["Mug"].type_name)}
+    return SymbolicState(objects, kitchen.atoms | atoms, kitchen.functions)
+
+
+def mugs_goal(count: int, *more: GoalLiteral) -> Goal:
+    names = tuple(f"?m{number}" for number in range(count))
+    variables = tuple(GoalVariable(name, "item", "Mug") for name in names)
+    return Goal((*variables, TABLE), (*(GoalLiteral("in", (name, "?d")) for name in names), *more), (names,))
+
+
+@pytest.mark.parametrize(("name", "count"), [("mimir", 3), ("mimir", 6), ("fast_downward", 3)])
+def test_several_things_of_a_kind_are_one_goal_and_not_one_for_each_order(
+    household: Domain, kitchen: SymbolicState, name: str, count: int
+) -> None:
+    state, goal = with_mugs(household, kitchen, 8), mugs_goal(count)
+    found = make_engine(name).solve(household.pddl_text, build_problem(household, state, goal), 60.0)
+    assert found.status is PlanningStatus.SOLVED, found
+    put = {action.arguments[0] for action in found.plan if action.name == "put"}
+    assert len(put) == count
+
+
+@pytest.mark.parametrize(
+    ("count", "more", "pairs"),
+    [
+        (2, (), 0),
+        (3, (), 3),
+        (5, (), 10),
+        (4, (GoalLiteral("hot", ("?m0",)),), 3),  # a hot one and three others: only the others may be exchanged
+        (3, (GoalLiteral("hot", ("?m0",)), GoalLiteral("dirty", ("?m1",), False)), 0),
+        (3, tuple(GoalLiteral("hot", (f"?m{number}",)) for number in range(3)), 3),
+    ],
+)
+def test_only_what_may_be_exchanged_is_put_in_order(
+    household: Domain, kitchen: SymbolicState, count: int, more: tuple[GoalLiteral, ...], pairs: int
+) -> None:
+    problem = build_problem(household, kitchen, mugs_goal(count, *more))
+    compiled = compile_task(household.pddl_text, problem, always=True)
+    assert compiled.domain.count("(goal-order ?g") == pairs
+    different = compiled.domain[compiled.domain.index("reach-the-goal") :].count("(not (= ?g")
+    assert different + pairs == count * (count - 1) // 2
+    assert ("(goal-order mug_1 mug_2)" in compiled.problem) == bool(pairs)
+    assert "(goal-order mug_2 mug_1)" not in compiled.problem
+
+
+def test_the_analysis_of_what_matters_can_be_ended(household: Domain, kitchen: SymbolicState) -> None:
+    compiled = compile_task(household.pddl_text, build_problem(household, kitchen, mugs_goal(2)), always=True)
+    domain = read_domain(compiled.domain)
+
+    def stop() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        relevant_parts(domain, read_problem(compiled.problem, domain), stop)
+
+
 def test_costs_become_whole_numbers_for_fast_downward() -> None:
     text = "(increase (total-cost) 1.5) (= (way a b) 2.346) (= (total-cost) 0) (increase (total-cost) (way ?a ?b))"
     assert scale_costs(text) == (

@@ -113,6 +113,32 @@ def test_memories_come_back_from_disk_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("0.9", "NaN"),
+        ("0.9", '"x"'),
+        ("0.9", "5"),
+        ("0.9", "-1"),
+        ("10.0", "Infinity"),
+        ("10.0", "null"),
+        ('"Mug"', "3"),
+        ('"relaxations": 0', '"relaxations": "many"'),
+        ('"refutations": [', '"refutations": [' + "[" * 100_000),
+    ],
+)
+def test_wrong_values_in_a_file_are_found_when_it_is_read(tmp_path: Path, right: str, wrong: str) -> None:
+    path = tmp_path / "negative.json"
+    memory = NegativeMemory()
+    memory.refute("Mug", "drawer_1", 0.9, 10.0)
+    memory.save(path)
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong))
+    with pytest.raises(StoredMemoryError, match=r"negative\.json"):
+        NegativeMemory().load(path)
+
+
+@pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"kind": "negative memory"}', '{"kind": "negative memory", "refutations": [{"what": 1}]}']
 )
 def test_a_damaged_file_is_named_and_memory_stays_as_it_was(tmp_path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ from graph_planner_ros.scene.belief import held, place_relation, set_attribute, 
 from graph_planner_ros.scene.effects import apply_effects
 from graph_planner_ros.scene.facts import symbolic_state
 from graph_planner_ros.scene.goal_check import goal_is_believed
-from graph_planner_ros.scene.graph import EFFECT, ROBOT_ID, Presence, Relation, SceneGraph, SceneNode
+from graph_planner_ros.scene.graph import EFFECT, ROBOT_ID, Box, Presence, Relation, SceneGraph, SceneNode
 from graph_planner_ros.scene.plausibility import implausible
 from graph_planner_ros.scene.task_filter import key_objects
 
@@ -81,6 +81,44 @@ def test_unknown_labels_are_named(graph: SceneGraph, domain: Domain) -> None:
     set_place(graph, "x_1", ("on", "counter_top_1"))
     with pytest.raises(UnknownClassError, match="Hovercraft"):
         symbolic_state(graph, domain)
+
+
+@pytest.mark.parametrize(
+    ("subject", "predicate", "target"),
+    [
+        ("robot", "holding", "drawer_1"),
+        ("robot", "at", "bowl_1"),
+        ("drawer_1", "on", "counter_top_1"),
+        ("robot", "holding", "Mug"),
+        ("robot", "at", "nobody"),
+    ],
+)
+def test_relations_that_cannot_be_are_no_facts(
+    graph: SceneGraph, domain: Domain, subject: str, predicate: str, target: str
+) -> None:
+    before = symbolic_state(graph, domain)
+    graph.relations.append(Relation(subject, predicate, target))
+    assert symbolic_state(graph, domain).atoms == before.atoms
+
+
+@pytest.mark.parametrize("name", ["start", "Mug"])
+def test_a_thing_called_like_another_symbol_makes_no_facts_of_the_wrong_type(
+    graph: SceneGraph, domain: Domain, name: str
+) -> None:
+    graph.nodes[name] = SceneNode(name, "Apple")
+    set_place(graph, name, ("on", "counter_top_1"))
+    state = symbolic_state(graph, domain)
+    for atom in state.atoms:
+        for argument, parameter in zip(atom.arguments, domain.predicates[atom.predicate].parameters, strict=True):
+            assert domain.is_a(state.objects[argument], parameter.type_name), atom
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_fixture_at_no_real_place_leaves_all_distances_finite(
+    graph: SceneGraph, domain: Domain, number: float
+) -> None:
+    graph.nodes["drawer_1"].box = Box(np.full(3, number), np.ones(3))
+    assert np.isfinite(list(symbolic_state(graph, domain).functions.values())).all()
 
 
 def test_distances_are_metres_between_the_places_in_front_of_fixtures(graph: SceneGraph, domain: Domain) -> None:

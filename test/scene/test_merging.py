@@ -318,6 +318,26 @@ def test_going_back_in_time_keeps_the_belief_and_drops_what_is_recent(observer: 
     assert observer.graph.stamp == pytest.approx(observer.world.time)
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_what_is_seen_after_the_clock_went_back_counts_as_newer(observer: Observer, told: bool) -> None:
+    observer.world.eye, observer.world.time = (0.9, 0.1, 1.3), 500.0
+    observer.world.solids["mug"] = mug(0.0, 0.1, dirty=True)
+    observer.look(5)
+    observer.act("pick_up", "mug_1", "counter_top_1")
+    observer.act("put", "mug_1", "counter_top_1")
+    assert attribute_value(observer.domain, observer.graph.nodes["mug_1"], "dirty") is Truth.TRUE
+    observer.world.time = 5.0  # the simulator was restarted
+    if told:
+        observer.updater.time_jumped()
+    observer.world.solids["mug"] = mug(0.0, 0.1)
+    observer.look(5)
+    node = observer.graph.nodes["mug_1"]
+    assert attribute_value(observer.domain, node, "dirty") is Truth.FALSE
+    stamps = [node.first_seen, node.last_seen, *(item.stamp for item in node.attributes.values())]
+    stamps += [relation.stamp for relation in observer.graph.relations]
+    assert max(stamps) <= observer.graph.stamp
+
+
 def test_positions_survive_noise_of_the_depth_camera(domain: Domain) -> None:
     observer = Observer(domain, World({**counter(), "mug": mug(0.0, 0.1)}, noise=0.004))
     observer.look(6)

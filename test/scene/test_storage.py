@@ -35,7 +35,18 @@ def test_a_saved_graph_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"version": 1}', '{"version": 99}', "null", '{"version": 1, "nodes": 3}', "\x00\x01"]
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"version": 1}',
+        '{"version": 99}',
+        "null",
+        '{"version": 1, "nodes": 3}',
+        "\x00\x01",
+        "[" * 100_000,
+    ],
 )
 def test_a_broken_file_is_named_and_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "graph.json"

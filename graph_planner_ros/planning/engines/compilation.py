@@ -3,11 +3,13 @@
 An existential goal would become an axiom, which blinds the heuristics of both engines (and pymimir refuses some).
 It is therefore turned into one more action whose preconditions are the goal's body and whose only effect is a new
 goal atom; that action costs nothing and is dropped from the plan. Things that the goal names become parameters tied
-down by a static atom, so that the changed domain depends only on the goal's shape and can be cached.
+down by a static atom, so that the changed domain depends only on the goal's shape and can be cached. Things of a kind
+that may be exchanged ("six mugs") are put in order, or each of the n! ways to call them would be one goal of its own.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +18,7 @@ from typing import TypeAlias, Union
 REACH_ACTION = "reach-the-goal"
 _REACHED = "goal-is-reached"
 _NAMED = "goal-names"
+_BEFORE = "goal-order"
 
 REQUIREMENTS = (
     ":strips :typing :negative-preconditions :equality :disjunctive-preconditions "
@@ -60,12 +63,16 @@ def compile_task(domain: str, problem: str, always: bool = False) -> CompiledTas
     body = _Body()
     if not (always or _quantified(goal[1])) or not body.take(goal[1]):
         return CompiledTask(_with_requirements(domain), problem, False)
+    ordered = body.order()
     shape = body.action()
     atoms = " ".join(f"({_NAMED}{number} {name})" for number, name in enumerate(body.named, start=1))
+    if ordered:
+        objects = _objects(domain, problem)
+        atoms += "".join(f" ({_BEFORE} {a} {b})" for a, b in itertools.combinations(objects, 2))
     problem = f"{problem[:start]}(:goal ({_REACHED})){problem[end:]}"
     _, init_end = _section(problem, ":init")
     problem = f"{problem[: init_end - 1]} {atoms}{problem[init_end - 1 :]}"
-    return CompiledTask(_with_goal_action(domain, shape, len(body.named)), problem, True)
+    return CompiledTask(_with_goal_action(domain, shape, len(body.named), ordered), problem, True)
 
 
 def parse_expression(text: str) -> Expression:
@@ -171,6 +178,45 @@ class _Body:
             self.named.append(token)
         return f"?n{self.named.index(token) + 1}"
 
+    def order(self) -> bool:
+        """Put variables that may be exchanged in the order of the objects; return whether there are any.
+
+        Two of a kind are left as they are: one goal more costs less than the order.
+        """
+        found = False
+        types = dict(self.parameters)
+        same = {tuple(sorted(pair)) for literal in self.literals if (pair := _different(literal))}
+        groups: list[list[str]] = []
+        for name, of in self.parameters:
+            for group in groups:
+                both = tuple(sorted((group[-1], name)))
+                if types[group[-1]] == of and both in same and self._exchangeable(group[-1], name):
+                    group.append(name)
+                    break
+            else:
+                groups.append([name])
+        for group in groups:
+            if len(group) > 2:
+                found = True
+                pairs = {tuple(sorted(pair)) for pair in itertools.combinations(group, 2)}
+                self.literals = [
+                    literal for literal in self.literals if tuple(sorted(_different(literal) or ())) not in pairs
+                ]
+                self.literals += [f"({_BEFORE} {a} {b})" for a, b in itertools.combinations(group, 2)]
+        return found
+
+    def _exchangeable(self, first: str, second: str) -> bool:
+        def canonical(literal: str) -> str:
+            pair = _different(literal)
+            return f"(not (= {' '.join(sorted(pair))}))" if pair else literal
+
+        swap = {first: second, second: first}
+        swapped = {
+            canonical(re.sub(r"\?\w+", lambda match: swap.get(match.group(), match.group()), literal))
+            for literal in self.literals
+        }
+        return swapped == {canonical(literal) for literal in self.literals}
+
     def action(self) -> str:
         """Return the action as PDDL."""
         parameters = [*self.parameters, *((f"?n{number + 1}", "object") for number in range(len(self.named)))]
@@ -180,6 +226,30 @@ class _Body:
             f":precondition (and {' '.join(ties + self.literals)}) "
             f":effect (and ({_REACHED}) (increase (total-cost) 0)))"
         )
+
+
+def _different(literal: str) -> tuple[str, str] | None:
+    """Return the two variables that a literal says are different, or None if it says something else."""
+    match = re.fullmatch(r"\(not \(= (\?g\d+) (\?g\d+)\)\)", literal)
+    return (match.group(1), match.group(2)) if match else None
+
+
+def _objects(domain: str, problem: str) -> list[str]:
+    """Return the names of all objects of a problem and the constants of its domain, each once."""
+    names: dict[str, None] = {}
+    for text, keyword in ((domain, ":constants"), (problem, ":objects")):
+        try:
+            start, end = _section(text, keyword)
+        except PddlTextError:
+            continue
+        expression = parse_expression(text[start:end])
+        tokens = [token for token in expression[1:] if isinstance(token, str)]
+        names |= {
+            token: None
+            for position, token in enumerate(tokens)
+            if token != "-" and not (position and tokens[position - 1] == "-")
+        }
+    return list(names)
 
 
 @lru_cache(maxsize=64)
@@ -193,10 +263,12 @@ def _with_requirements(domain: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _with_goal_action(domain: str, action: str, named: int) -> str:
+def _with_goal_action(domain: str, action: str, named: int, ordered: bool) -> str:
     domain = _with_requirements(domain)
     _, end = _section(domain, ":predicates")
     atoms = " ".join([f"({_REACHED})", *(f"({_NAMED}{number + 1} ?x - object)" for number in range(named))])
+    if ordered:
+        atoms += f" ({_BEFORE} ?x - object ?y - object)"
     domain = f"{domain[: end - 1]} {atoms}{domain[end - 1 :]}"
     last = domain.rindex(")")
     costs = "total-cost" in domain

@@ -117,7 +117,7 @@ class MimirEngine:
         problem = read_problem(compiled.problem, domain)
         plan: list[Row] | None
         if compiled.artificial and all(operator.simple for operator in domain.operators.values()):
-            parts = relevant_parts(domain, problem)
+            parts = relevant_parts(domain, problem, stop.check)
             plan = self._search_parts(domain, problem, parts, stop) if parts is not None else None
             if plan is None:
                 whole = RelevantParts(frozenset(problem.objects), frozenset(domain.operators))

@@ -12,7 +12,7 @@ plan in the smaller problem must try the whole one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from graph_planner_ros.planning.engines.model import (
@@ -36,12 +36,17 @@ class RelevantParts:
     operators: frozenset[str]
 
 
-def relevant_parts(domain: DomainModel, problem: ProblemModel) -> RelevantParts | None:
-    """Return what may help to reach the goal; None if the texts are beyond this analysis or too much is relevant."""
+def relevant_parts(
+    domain: DomainModel, problem: ProblemModel, check: Callable[[], None] = lambda: None
+) -> RelevantParts | None:
+    """Return what may help to reach the goal; None if the texts are beyond this analysis or too much is relevant.
+
+    ``check`` is called often; what it raises ends the analysis.
+    """
     goal = conjunction(problem.goal)
     if goal is None or not all(operator.simple for operator in domain.operators.values()):
         return None
-    closure = _Closure(domain, problem)
+    closure = _Closure(domain, problem, check)
     if not closure.run(goal):
         return None
     operators = frozenset(closure.operators | _restoring(domain, closure.operators))
@@ -93,9 +98,10 @@ def _only_undone(operator: Operator, others: list[Operator], needed: set[tuple[s
 class _Closure:
     """``kept`` and ``operators`` grow until no needed literal is left to look at."""
 
-    def __init__(self, domain: DomainModel, problem: ProblemModel) -> None:
+    def __init__(self, domain: DomainModel, problem: ProblemModel, check: Callable[[], None]) -> None:
         self._domain = domain
         self._problem = problem
+        self._check = check
         self.kept: set[str] = set()
         self.operators: set[str] = set()
         self._rows: dict[str, list[Row]] = {}
@@ -165,6 +171,7 @@ class _Closure:
     def _bindings(
         self, operator: Operator, binding: dict[str, str], literal: Condition, by_type: bool
     ) -> Iterator[dict[str, str]]:
+        self._check()
         for condition in operator.conditions:
             if condition.atom[0] in self._domain.statics or condition.atom[0] == "=":
                 atom = substitute(condition.atom, binding)
