@@ -6,6 +6,7 @@ description as processes.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ ParameterValue = str | int | float | bool
 class Argument:
     """An argument of the bring-up; its value is always text, as on a command line.
 
-    ``choices`` are all allowed values; empty: any. ``kind`` names what the text must read as: text, bool, int, float.
+    ``choices`` are all allowed values; empty: any. ``kind`` names what the text must read as: text, bool, seed (a whole
+    number from 0), speed (a number from 0) or engine.
     """
 
     name: str
@@ -39,12 +41,15 @@ class Argument:
 
 
 BOOLEAN = ("true", "false")
+ENGINES = ("auto", "mimir", "fast_downward")
+LAYOUTS = ("l_shape", "galley", "island")
+"""Kitchens of the simulator, known here so that a wrong one is refused before anything is started."""
 
 ARGUMENTS = (
     Argument("sim", "mujoco", "simulator that stands for the robot; none: a real robot's bridge runs elsewhere",
              ("mujoco", "none")),
     Argument("planner", "memplan", "planning method", ("memplan",)),
-    Argument("engine", "auto", "planning engine: auto, mimir or fast_downward"),
+    Argument("engine", "auto", "planning engine: auto, mimir or fast_downward; or module:function", kind="engine"),
     Argument("domain", "household", "planning domain: a folder under config/domains, or a path"),
     Argument("namespace", "", "namespace of all nodes; one for each robot"),
     Argument("use_sim_time", "auto", "take the time from /clock; auto: exactly if there is a simulator",
@@ -52,10 +57,10 @@ ARGUMENTS = (
     Argument("params_file", "", "YAML file of parameters that override the package's own"),
     Argument("record", "true", "record a bag", BOOLEAN, "bool"),
     Argument("bag", "bag", "folder of the bag; one that exists is never overwritten, the new one gets a number"),
-    Argument("layout", "", "simulator: kitchen layout; empty: its default"),
-    Argument("seed", "0", "simulator: seed of the kitchen", kind="int"),
+    Argument("layout", "", "simulator: kitchen layout; empty: its default", ("", *LAYOUTS)),
+    Argument("seed", "0", "simulator: seed of the kitchen, from 0", kind="seed"),
     Argument("disturbances", "", "simulator: disturbances as a JSON list"),
-    Argument("real_time_factor", "1.0", "simulator: speed; 0: as fast as possible", kind="float"),
+    Argument("real_time_factor", "1.0", "simulator: speed; 0: as fast as possible", kind="speed"),
     Argument("state_directory", "", "folder where the belief and the memory survive a restart; empty: nowhere"),
 )  # fmt: skip
 
@@ -110,12 +115,16 @@ def check_arguments(given: Mapping[str, str]) -> dict[str, str]:
 
 def _problem(argument: Argument, value: str) -> str:
     if argument.choices and value not in argument.choices:
-        return f"expected one of {', '.join(argument.choices)}"
-    if argument.kind in ("int", "float"):
+        return f"expected one of {', '.join(choice or '(nothing)' for choice in argument.choices)}"
+    if argument.kind == "engine" and value not in ENGINES and ":" not in value:
+        return f"expected one of {', '.join(ENGINES)}, or module:function"
+    if argument.kind in ("seed", "speed"):
         try:
-            (int if argument.kind == "int" else float)(value)
+            usable = 0 <= (int if argument.kind == "seed" else float)(value) < math.inf
         except ValueError:
-            return f"expected {'a whole number' if argument.kind == 'int' else 'a number'}"
+            usable = False
+        if not usable:
+            return f"expected {'a whole number' if argument.kind == 'seed' else 'a number'} from 0"
     return ""
 
 

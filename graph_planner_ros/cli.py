@@ -210,6 +210,10 @@ def demo(
 
     arguments = {"layout": layout, "seed": str(seed), "real_time_factor": str(speed), "engine": engine}
     text = instruction or bringup.DEMO_INSTRUCTION
+    try:
+        bringup.check_arguments(arguments)
+    except ValueError as error:
+        raise fail(str(error), 2) from None
     result, code = run_demo(console, text, arguments, timeout, runs, StopSignal())
     write_json(json_file, result)
     raise typer.Exit(code)

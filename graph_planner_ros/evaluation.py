@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from graph_planner_ros import __version__
+from graph_planner_ros import __version__, bringup
 from graph_planner_ros.benchmarks.kitchen import (
     Episode,
     EpisodeRecord,
@@ -49,6 +49,7 @@ class EvaluationSettings:
 def evaluate_kitchen(console: Console, settings: EvaluationSettings, stop: Callable[[], bool]) -> int:
     """Run the evaluation, print the table, write the JSON; 130 if it was stopped, else 0."""
     episodes = load_evaluation(settings.file).episodes(settings.seeds, settings.tasks, settings.first_seed)
+    bringup.check_arguments({"engine": settings.engine, "real_time_factor": str(settings.speed)})
     domain = load_domain("household")
     for episode in episodes:
         Judge.for_instruction(domain, episode.task.instruction)  # refuse what cannot be judged before an hour is spent
@@ -58,9 +59,10 @@ def evaluate_kitchen(console: Console, settings: EvaluationSettings, stop: Calla
     start = time.monotonic()
 
     def run(episode: Episode) -> EpisodeRecord:
-        if stop():
+        record = None if stop() else run_episode(episode, settings, directory / episode.name, stop)
+        if record is None or stop():
             raise InterruptedError("the evaluation was stopped")
-        return run_episode(episode, settings, directory / episode.name, stop)
+        return record
 
     def tell(record: EpisodeRecord) -> None:
         records.append(record)

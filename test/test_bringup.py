@@ -123,12 +123,12 @@ def test_every_node_has_a_module_and_a_parameter_file() -> None:
 
 
 def test_parameters_reach_the_process_whatever_they_contain(tmp_path: Path) -> None:
-    arguments = bringup.check_arguments({"disturbances": '[{"kind": "slip"}]', "layout": "y", "namespace": "a/b"})
+    arguments = bringup.check_arguments({"disturbances": '[{"kind": "slip"}]', "domain": "y", "namespace": "a/b"})
     process = next(p for p in bringup.processes(arguments, tmp_path, 42) if p.name == "mujoco_bridge")
     written = Path(process.command[-1])
     parameters = yaml.safe_load(written.read_text())["/**/mujoco_bridge"]["ros__parameters"]
     assert parameters["disturbances"] == '[{"kind": "slip"}]'
-    assert parameters["layout"] == "y"
+    assert parameters["domain"] == "y"
     assert "__ns:=/a/b" in process.command
     assert process.environment["ROS_DOMAIN_ID"] == "42"
 
@@ -232,3 +232,20 @@ def test_log_follower_gives_each_complete_line_once(tmp_path: Path) -> None:
         file.write("o\n")
     assert follower.new_lines() == [("a", "two")]
     follower.close()
+
+
+def test_the_kitchens_of_the_bring_up_are_those_of_the_simulator() -> None:
+    layouts = pytest.importorskip("graph_planner_ros.sim.layouts")
+    assert set(bringup.LAYOUTS) == set(layouts.LAYOUTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("layout", "nowhere"), ("engine", "lama"), ("seed", "-1"), ("seed", "1.5"), ("seed", "")),
+        *(("real_time_factor", "-2"), ("real_time_factor", "nan"), ("real_time_factor", "inf"), ("sim", "gazebo")),
+    ],
+)
+def test_a_value_that_no_node_could_use_is_refused_before_anything_starts(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"argument {name}:={value}"):
+        bringup.check_arguments({name: value})

@@ -192,10 +192,12 @@ def run_episodes(
 ) -> list[EpisodeRecord]:
     """Run all episodes, ``jobs`` at a time, and return their records in order; ``on_record`` is told as each ends."""
 
-    def run(episode: Episode) -> EpisodeRecord:
+    def run(episode: Episode) -> EpisodeRecord | None:
         start = time.monotonic()
         try:
             record = runner(episode)
+        except InterruptedError:
+            return None  # it was stopped: an episode that was not carried out is neither success nor failure
         except Exception as error:  # an episode that breaks is a failed episode, not the end of the evaluation
             record = new_record(episode)
             record.status, record.reason = "broken", f"{type(error).__name__}: {error}"
@@ -204,7 +206,7 @@ def run_episodes(
         return record
 
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        return list(pool.map(run, episodes))
+        return [record for record in pool.map(run, episodes) if record is not None]
 
 
 def new_record(episode: Episode) -> EpisodeRecord:

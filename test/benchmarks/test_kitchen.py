@@ -161,3 +161,14 @@ def test_the_report_counts_by_task_and_disturbance(tmp_path: Path) -> None:
 def test_a_report_without_any_planning_is_valid_json(tmp_path: Path) -> None:
     write_report(tmp_path / "out.json", [], {})
     assert json.loads((tmp_path / "out.json").read_text())["summary"]["episodes"] == 0
+
+
+def test_episodes_that_were_not_carried_out_are_no_failures() -> None:
+    def run(given: Episode) -> EpisodeRecord:
+        if given.seed > 0:
+            raise InterruptedError("stopped")
+        return new_record(given)
+
+    told: list[EpisodeRecord] = []
+    records = run_episodes([episode("a", seed) for seed in range(3)], run, on_record=told.append)
+    assert [record.seed for record in records] == [record.seed for record in told] == [0]
