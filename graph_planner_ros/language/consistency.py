@@ -9,10 +9,31 @@ from collections.abc import Iterator, Mapping
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.schema import ActionSchema, Literal
-from graph_planner_ros.domain.symbols import GoalLiteral
+from graph_planner_ros.domain.symbols import Goal, GoalLiteral
 
 Binding = Mapping[str, str]
 """Action parameter -> goal variable; a parameter that is missing may be anything."""
+
+
+def find_ring(domain: Domain, goal: Goal) -> tuple[str, ...]:
+    """Return variables of which each is to be in or on the next and the last is the first; empty if there is no ring.
+
+    What a thing is in or on is what the domain's relations of two things say ("subject" and "object").
+    """
+    places = {entry.predicate for entry in domain.relations.values() if set(entry.arguments) == {"subject", "object"}}
+    holders: dict[str, set[str]] = {}
+    for literal in goal.literals:
+        if literal.positive and literal.predicate in places:
+            holders.setdefault(literal.arguments[0], set()).add(literal.arguments[1])
+    waiting: list[tuple[str, ...]] = [(name,) for name in holders]
+    while waiting:
+        path = waiting.pop()
+        for holder in holders.get(path[-1], ()):
+            if holder == path[0]:
+                return (*path, holder)
+            if holder not in path:
+                waiting.append((*path, holder))
+    return ()
 
 
 class LiteralRules:

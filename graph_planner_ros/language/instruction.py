@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Goal
-from graph_planner_ros.language.consistency import LiteralRules
+from graph_planner_ros.language.consistency import LiteralRules, find_ring
 from graph_planner_ros.language.draft import Draft, finish
 from graph_planner_ros.language.grammar import Grammar
 from graph_planner_ros.language.lexicon import read_lexicon
@@ -114,6 +114,11 @@ class InstructionParser:
         if largest > MAX_THINGS:
             reason = f"it speaks of {largest} things, and at most {MAX_THINGS} can be: say it in several instructions"
             return ParsedInstruction(ParseStatus.NOT_EXPRESSIBLE, reason=reason)
+        for goal in goals:
+            ring = find_ring(self._domain, goal)
+            if ring:
+                things = " in ".join(best.things[name].text for name in ring)
+                return ParsedInstruction(ParseStatus.NOT_EXPRESSIBLE, reason=f"nothing can be so: {things}")
         return ParsedInstruction(ParseStatus.UNDERSTOOD, goals, notes=tuple(best.notes))
 
     def _best_reading(self, grammar: Grammar, graph: SceneGraph | None) -> Draft | None:

@@ -292,3 +292,17 @@ def test_suggestions_speak_of_things_that_are_there(parser: InstructionParser, r
     suggestions = refuse(parser, "hello", scene("Egg", "Fridge")).suggestions
     assert suggestions
     assert all("egg" in text or "fridge" in text for text in suggestions)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "put the bowl in the pot and the pot in the bowl",
+        "put the mug in the cup, then put the cup in the mug",
+        "put the bowl in the pot, the pot in the cup and the cup in the bowl",
+    ],
+)
+def test_things_that_are_to_be_in_one_another_are_refused(parser: InstructionParser, text: str) -> None:
+    parsed = parser.parse(text)
+    assert parsed.status is ParseStatus.NOT_EXPRESSIBLE
+    assert " in " in parsed.reason
