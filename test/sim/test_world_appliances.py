@@ -6,22 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from stand_in import StandIn
 
 from graph_planner_ros.sim.properties import COOL_TIME, HEAT_TIME, WASH_TIME
 from graph_planner_ros.sim.truth import container_of
 from graph_planner_ros.sim.world import KitchenWorld
-
-
-class StandIn:
-    """Stands for the robot: the world asks it what it holds."""
-
-    def __init__(self) -> None:
-        self.held_body: str | None = None
-        self.slip_next = False
-        self.pose = (0.0, 0.0, 0.0)
-
-    def release(self) -> None:
-        self.held_body = None
 
 
 @pytest.fixture

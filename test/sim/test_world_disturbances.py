@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_in import StandIn
 
 from graph_planner_ros.scene.graph import Box, SceneNode
 from graph_planner_ros.sim.disturbances import KINDS, PHASES, DisturbanceError, DisturbanceSchedule
 from graph_planner_ros.sim.truth import container_of
 from graph_planner_ros.sim.world import KitchenWorld
-
-
-class StandIn:
-    """Stands for the robot."""
-
-    def __init__(self) -> None:
-        self.held_body: str | None = None
-        self.slip_next = False
-        self.pose = (0.0, 0.0, 0.0)
-
-    def release(self) -> None:
-        self.held_body = None
 
 
 @pytest.fixture

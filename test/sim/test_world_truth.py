@@ -6,24 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from stand_in import StandIn
 
 from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.domain.symbols import Atom, Truth
 from graph_planner_ros.scene.graph import GROUND_TRUTH, Box
 from graph_planner_ros.sim.truth import contains
 from graph_planner_ros.sim.world import KitchenWorld
-
-
-class StandIn:
-    """Stands for the robot."""
-
-    def __init__(self) -> None:
-        self.held_body: str | None = None
-        self.slip_next = False
-        self.pose = (0.0, 0.0, 0.0)
-
-    def release(self) -> None:
-        self.held_body = None
 
 
 @pytest.fixture(scope="module")
