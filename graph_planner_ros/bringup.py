@@ -199,9 +199,7 @@ def process(
     )
 
 
-def processes(
-    arguments: Mapping[str, str], run_directory: Path, domain_id: int | None = None
-) -> list[ProcessSpec]:
+def processes(arguments: Mapping[str, str], run_directory: Path, domain_id: int | None = None) -> list[ProcessSpec]:
     """Return the processes of the whole system."""
     return [process(spec, arguments, run_directory, domain_id) for spec in nodes(arguments)]
 

@@ -14,9 +14,7 @@ from graph_planner_ros import bringup
 
 def start_nodes(context: LaunchContext) -> list[Action]:
     """Return an action for each node of the description, for the arguments as they were given."""
-    given = {
-        argument.name: LaunchConfiguration(argument.name).perform(context) for argument in bringup.ARGUMENTS
-    }
+    given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in bringup.ARGUMENTS}
     arguments = bringup.check_arguments(given)
     return [
         Node(

@@ -18,9 +18,7 @@ from graph_planner_ros import bringup, process_guard
 from graph_planner_ros.supervisor import LogFollower, ProcessEvent, ProcessSpec, Supervisor
 
 SLEEPER = (
-    "import signal, time\n"
-    "signal.signal(signal.SIGINT, lambda *_: exit(0))\n"
-    "print('up', flush=True)\ntime.sleep(1000)"
+    "import signal, time\nsignal.signal(signal.SIGINT, lambda *_: exit(0))\nprint('up', flush=True)\ntime.sleep(1000)"
 )
 STUBBORN = (
     "import signal, time\n"

@@ -34,7 +34,8 @@ from graph_planner_ros.conversions import (
     yaw_to_quaternion,
 )
 from graph_planner_ros.domain.domain import Domain, load_domain
-from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, ManagedNode, Param
+from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.perception.frame import Intrinsics
 from graph_planner_ros.scene.graph import MAP, SceneGraph, SceneNode
 from graph_planner_ros.sim.disturbances import DisturbanceSchedule

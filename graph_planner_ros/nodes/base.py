@@ -6,22 +6,15 @@ runs on a thread of the node's own; `ManagedNode.on_executor` brings a result ba
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterException, InvalidParameterTypeException, InvalidParameterValueException
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
@@ -293,102 +286,3 @@ class ManagedNode(LifecycleNode):
         array = DiagnosticArray(status=[status])
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
-
-
-class Spinner:
-    """Spins one node on a thread; an exception in a callback is logged and counted, and the node goes on."""
-
-    def __init__(self, node: ManagedNode) -> None:
-        self.node = node
-        self.executor = SingleThreadedExecutor(context=node.context)
-        self.executor.add_node(node)
-        self._stop = False
-        self._thread = threading.Thread(target=self._spin, name="ros", daemon=True)
-
-    def start(self) -> None:
-        """Begin to spin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop spinning and wait for the thread."""
-        self.executor.create_task(self._set_stop)
-        if self._thread.is_alive():
-            self._thread.join(timeout=5.0)
-        self.executor.remove_node(self.node)
-        self.executor.shutdown(timeout_sec=1.0)
-
-    def _set_stop(self) -> None:
-        self._stop = True
-
-    def _spin(self) -> None:
-        while not self._stop:
-            try:
-                self.executor.spin_once()
-            except (ExternalShutdownException, ShutdownException):
-                return
-            except rclpy_implementation.InvalidHandle:
-                continue  # something was destroyed between becoming ready and being taken
-            except Exception:
-                self.node.errors += 1
-                self.node.get_logger().error(f"a callback failed:\n{traceback.format_exc()}")
-
-
-def run_node(factory: Callable[[], ManagedNode], arguments: list[str] | None = None) -> int:
-    """Run one node until SIGINT or SIGTERM and return the exit code of its process.
-
-    0: ended on request. 1: could not be configured or activated at start. 2: bad parameters, named on stderr.
-    """
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    rclpy.init(args=arguments, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
-    try:
-        node = factory()
-    except (ParameterError, rclpy.exceptions.ParameterAlreadyDeclaredException) as error:
-        print(f"bad parameters: {error}", file=sys.stderr)
-        rclpy.try_shutdown()
-        return 2
-    spinner = Spinner(node)
-    spinner.start()
-    code = 0
-    if node.value("autostart"):
-        started = threading.Event()
-        spinner.executor.create_task(_autostart, node, started)
-        while not started.wait(0.2) and not stop.is_set():
-            pass
-        if node.fault:
-            print(node.fault, file=sys.stderr)
-            code = 1
-            stop.set()
-    stop.wait()
-    _end(node, spinner)
-    rclpy.try_shutdown()
-    return code
-
-
-def _end(node: ManagedNode, spinner: Spinner) -> None:
-    """End what runs, let its results go out, then destroy everything."""
-    for step in (node.end_work, node.close):
-        done = threading.Event()
-        spinner.executor.create_task(_then_set, step, done)
-        done.wait(10.0)
-        limit = time.monotonic() + 2.0
-        while node.busy() and time.monotonic() < limit:
-            time.sleep(0.01)
-    spinner.stop()
-    node.destroy_node()
-
-
-def _autostart(node: ManagedNode, started: threading.Event) -> None:
-    try:
-        if node.trigger_configure() == TransitionCallbackReturn.SUCCESS:
-            node.trigger_activate()
-    finally:
-        started.set()
-
-
-def _then_set(function: Callable[[], None], done: threading.Event) -> None:
-    try:
-        function()
-    finally:
-        done.set()

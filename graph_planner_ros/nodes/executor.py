@@ -20,8 +20,9 @@ from graph_planner_ros.conversions import (
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import KEPT, LATCHED, RELIABLE, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import KEPT, LATCHED, RELIABLE, ManagedNode, Param
 from graph_planner_ros.nodes.mailbox import Mailbox
+from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.nodes.skill_client import SkillClient, SkillTimeouts
 from graph_planner_ros.nodes.step_runner import StepRunner, StepSettings
 from graph_planner_ros.nodes.task_memory import TaskMemory

@@ -31,11 +31,12 @@ from graph_planner_ros.conversions import (
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, SENSOR, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, SENSOR, ManagedNode, Param
 from graph_planner_ros.nodes.frame_messages import STREAMS, frame_from_messages
 from graph_planner_ros.nodes.frames import FrameAssembler
 from graph_planner_ros.nodes.markers import graph_markers
 from graph_planner_ros.nodes.perception_worker import EffectEvent, PerceptionWorker, load_or_empty
+from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.perception.frame import Frame
 from graph_planner_ros.perception.pipeline import PerceptionPipeline, ProcessedFrame
 from graph_planner_ros.perception.segmentation import InstanceImageSegmenter

@@ -30,8 +30,9 @@ from graph_planner_ros.domain.goal import goal_to_pddl
 from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.symbols import Goal
 from graph_planner_ros.language.instruction import InstructionParser, ParseStatus
-from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Param
 from graph_planner_ros.nodes.mailbox import ExecutorBeat, Mailbox, StepEvent
+from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.nodes.task_messages import (
     fill_preview,
     plan_message,

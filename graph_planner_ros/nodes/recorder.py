@@ -15,8 +15,9 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from graph_planner_ros.analysis.bag_repair import repair_bag
 from graph_planner_ros.analysis.bag_writer import BagWriter, Topic
-from graph_planner_ros.nodes.base import ManagedNode, Param, run_node
+from graph_planner_ros.nodes.base import ManagedNode, Param
 from graph_planner_ros.nodes.message_types import message_class, message_definition
+from graph_planner_ros.nodes.process import run_node
 
 PARAMETERS = (
     Param("bag", "bag", "folder of the bag; one that exists is left alone, the new one gets the next free number"),

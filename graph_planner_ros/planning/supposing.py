@@ -197,7 +197,6 @@ class Supposer:
                 refuted.update((name, place) for place in places if place not in possible)
         return Hypotheses(tuple(placeholders), candidates, frozenset(refuted))
 
-
     def _asked_for(self, state: SymbolicState, goal: Goal, class_name: str) -> set[str]:
         """Return places where the goal wants a thing of a class, and nothing else of it.
 

@@ -22,7 +22,8 @@ from graph_planner_ros.action import ExecuteSkill, ExecuteTask
 from graph_planner_ros.bridges.skill_server import ServedSkill, SkillServer
 from graph_planner_ros.conversions import from_stamp, graph_from_msg, graph_to_msg, step_from_msg
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Spinner
+from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode
+from graph_planner_ros.nodes.process import Spinner
 from graph_planner_ros.scene.effects import apply_effects
 from graph_planner_ros.scene.graph import MAP, Box, Relation, SceneGraph, SceneNode
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
