@@ -44,6 +44,7 @@ setup(
     packages=find_namespace_packages(include=[f"{text('name')}*"]),
     data_files=data_files(),
     install_requires=requirements("core"),
-    extras_require={"planners": requirements("planners")},
+    package_data={"graph_planner_ros.benchmarks.worlds": ["prompts/*.txt"]},
+    extras_require={name: requirements(name) for name in ("planners", "llm")},
     entry_points={"console_scripts": ["graph-planner = graph_planner_ros.cli:main"]},
 )

@@ -18,6 +18,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from graph_planner_ros import __version__
+from graph_planner_ros.bench_cli import app as bench_app
+from graph_planner_ros.console import Terminal
+from graph_planner_ros.domains_cli import app as domains_app
+from graph_planner_ros.language_cli import app as language_app
 
 app = typer.Typer(
     help="Instructions for a mobile manipulator, planned and carried out.",
@@ -31,8 +35,11 @@ bag_app = typer.Typer(help="Look at bags and mend them.", no_args_is_help=True)
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(benchmark_app, name="benchmark")
 app.add_typer(bag_app, name="bag")
+app.add_typer(bench_app, name="bench")
+app.add_typer(domains_app, name="domains")
+app.add_typer(language_app, name="language")
 
-console = Console(highlight=False)
+console = Terminal(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
@@ -53,12 +60,13 @@ Instruction = Annotated[str, typer.Argument(help="What the robot is to do, in pl
 
 
 class StopSignal:
-    """Turns SIGINT, SIGTERM and SIGHUP into a flag; the program decides when to end."""
+    """Turns SIGINT, SIGTERM, SIGHUP and a terminal that was closed into a flag; the program decides when to end."""
 
     def __init__(self) -> None:
         self.event = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: self.event.set())
+        console.on_lost = self.event.set
 
     def __call__(self) -> bool:
         """Return whether a signal came."""
@@ -89,23 +97,6 @@ def parameters() -> None:
     from graph_planner_ros.reference import parameter_tables
 
     print(parameter_tables(), end="")
-
-
-@app.command()
-def domains() -> None:
-    """List the planning domains and the kitchens of the simulator."""
-    from graph_planner_ros.domain.domain import load_domain
-    from graph_planner_ros.domain.paths import find_config
-    from graph_planner_ros.sim.layouts import describe_layouts
-    from graph_planner_ros.terminal import table
-
-    folders = sorted(path.parent for path in find_config("domains").glob("*/domain.yaml"))
-    rows = []
-    for folder in folders:
-        domain = load_domain(str(folder))
-        rows.append((domain.name, ", ".join(domain.actions), str(len(domain.classes))))
-    console.print(table("domains", ("name", "actions", "classes"), rows))
-    console.print(table("kitchens", ("layout", "description"), list(describe_layouts().items())))
 
 
 @app.command()

@@ -7,6 +7,7 @@ recorder last, so that the bag gets their last messages and is closed. See `proc
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -191,7 +192,8 @@ class Supervisor:
         if code in child.spec.fatal_codes:
             self._give_up(child, f"{child.spec.name} {how} and was not restarted: {_last_line(child.log)}")
         elif len(recent) > child.spec.max_restarts:
-            self._give_up(child, f"{child.spec.name} ended {len(recent)} times within {child.spec.restart_window:g} s.")
+            often = f"{len(recent)} times within {child.spec.restart_window:g} s"
+            self._give_up(child, f"{child.spec.name} ended {often}, and said last: {_last_line(child.log)}")
         else:
             delay = min(4.0, 0.25 * 2 ** (len(recent) - 1))
             child.restart_at = now + delay
@@ -215,7 +217,9 @@ class Supervisor:
             self._guard.wait()
 
     def _tell(self, child: _Child, kind: str, text: str) -> None:
-        self._on_event(ProcessEvent(child.spec.name, kind, text))
+        # whoever listens must not keep processes from being looked after, or from being ended
+        with contextlib.suppress(Exception):
+            self._on_event(ProcessEvent(child.spec.name, kind, text))
 
 
 class LogFollower:

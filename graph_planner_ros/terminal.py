@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import graph_planner_ros.msg as messages
-from graph_planner_ros.nodes.client import TaskReport
+from graph_planner_ros.nodes.client import TaskReport, task_status
 from graph_planner_ros.planning.result import TaskStatus
 
 
@@ -46,12 +46,18 @@ class TaskPrinter:
             return  # the rest of the plan goes on as it was
         if new_task:
             self.console.print(f"[bold]goal[/bold] {escape(plan.goal)}", soft_wrap=True)
-        made = f"{plan.engine}, {1000 * plan.planning_time:.0f} ms, cost {plan.cost:.1f}" if plan.engine else ""
         title = "plan" if new_task else "new plan"
-        reason = f": {escape(plan.reason)}" if plan.reason else ""
-        self.console.print(f"[bold]{title}[/bold] {made}{reason}", soft_wrap=True)
+        said = [text for text in (_how_made(plan), escape(plan.reason)) if text]
+        self.console.print(f"[bold]{title}[/bold] {': '.join(said)}".rstrip(), soft_wrap=True)
         for number, text in enumerate(rest, 1):
             self.console.print(f"  {number:2d}. {escape(text)}")
+
+
+def _how_made(plan: messages.Plan) -> str:
+    """Return who made a plan, how fast and at what cost; empty for a plan that no engine made."""
+    if not plan.engine:
+        return ""
+    return f"{escape(plan.engine)}, {1000 * plan.planning_time:.0f} ms, cost {plan.cost:.1f}"
 
 
 def print_outcome(console: Console, report: TaskReport) -> None:
@@ -71,14 +77,18 @@ def print_outcome(console: Console, report: TaskReport) -> None:
 
 def print_planned(console: Console, answer: Any) -> int:
     """Print the answer of the service plan_task and return the exit code of the command."""
-    status = TaskStatus(answer.status)
-    made = status in (TaskStatus.SUCCEEDED, TaskStatus.ALREADY_SATISFIED)
-    if not made:
+    status = task_status(answer.status)
+    if status is TaskStatus.ALREADY_SATISFIED:
+        if answer.plan.goal:
+            console.print(f"[bold]goal[/bold] {escape(answer.plan.goal)}", soft_wrap=True)
+        console.print(f"[green]already satisfied[/green] {escape(answer.reason)}")
+        return 0
+    if status is not TaskStatus.SUCCEEDED:
         console.print(f"[red]{status.name.lower().replace('_', ' ')}[/red] {escape(answer.reason)}")
         return 2 if status is TaskStatus.INSTRUCTION_NOT_UNDERSTOOD else 1
     plan = answer.plan
     console.print(f"[bold]goal[/bold] {escape(plan.goal)}", soft_wrap=True)
-    console.print(f"[bold]plan[/bold] {plan.engine}, {1000 * plan.planning_time:.0f} ms, cost {plan.cost:.1f}")
+    console.print(f"[bold]plan[/bold] {_how_made(plan)}".rstrip())
     for number, subtask in enumerate(plan.subtasks, 1):
         console.print(f"  {number:2d}. {escape(subtask.text)}")
     if answer.reason:

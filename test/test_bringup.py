@@ -176,6 +176,26 @@ def test_restarts_are_bounded_and_the_cause_is_named(tmp_path: Path) -> None:
         assert "crasher ended 2 times" in supervisor.failure()
 
 
+def test_a_process_that_is_given_up_is_quoted_with_what_it_said_last(tmp_path: Path) -> None:
+    crash = python("crash", "raise SystemExit('the disk is on fire')", max_restarts=0)
+    with Supervisor([crash], tmp_path) as supervisor:
+        assert wait_for(supervisor.failure)
+    assert "crash" in supervisor.failure() and "the disk is on fire" in supervisor.failure()
+
+
+def test_a_listener_that_fails_keeps_nothing_from_being_looked_after_and_ended(tmp_path: Path) -> None:
+    def fail(event: ProcessEvent) -> None:
+        raise OSError("the terminal is gone")
+
+    with Supervisor([python("one", SLEEPER), python("two", SLEEPER)], tmp_path, fail) as supervisor:
+        pids = [pid for name in ("one", "two") if (pid := supervisor.pid(name)) is not None]
+        assert len(pids) == 2
+        os.kill(pids[0], signal.SIGKILL)
+        assert wait_for(lambda: supervisor.restarts("one") == 1 and supervisor.pid("one") not in (None, pids[0]))
+        pids = [pid for name in ("one", "two") if (pid := supervisor.pid(name)) is not None]
+    assert not any(alive(pid) for pid in pids)
+
+
 def test_bad_parameters_are_not_tried_again(tmp_path: Path) -> None:
     events: list[ProcessEvent] = []
     bad = python("bad", "import sys; print('parameter x: expected a number'); sys.exit(2)")

@@ -13,12 +13,14 @@ from typer.testing import CliRunner
 import graph_planner_ros.msg as messages
 from graph_planner_ros import __version__, cli
 from graph_planner_ros.analysis.bag_writer import BagWriter, Topic
+from graph_planner_ros.console import Terminal
 from graph_planner_ros.conversions import plan_to_msg
 from graph_planner_ros.domain.symbols import GroundAction
 from graph_planner_ros.nodes.client import TaskReport
 from graph_planner_ros.planning.result import PlannedStep, TaskStatus
 from graph_planner_ros.running import report_as_json
-from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome
+from graph_planner_ros.srv import PlanTask
+from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome, print_planned
 
 COMMANDS = (
     "up", "send", "demo", "plan", "disturb", "domains", "version", "evaluate kitchen", "benchmark planner",
@@ -187,3 +189,65 @@ def test_a_report_is_valid_json() -> None:
     report = TaskReport("x", TaskStatus.SUCCEEDED, plans=[plan(1, [step("look", "a")])])
     content = json.loads(json.dumps(report_as_json(report)))
     assert content["success"] is True and content["plans"][0]["subtasks"] == ["look a"]
+
+
+# --- a goal that is true already, and plans that no engine made
+
+
+def planned(status: TaskStatus, engine: str, steps: list[PlannedStep], reason: str = "") -> tuple[int, str]:
+    console = recording_console()
+    made = plan_to_msg(steps, stamp=0.0, task_id="", revision=0, goal="(in a b)", engine=engine)
+    answer = PlanTask.Response(status=status.value, reason=reason, plan=made)
+    answer.trace.valid = True
+    return print_planned(console, answer), console.export_text()
+
+
+def test_a_goal_that_is_true_already_is_said_to_be_so_and_has_no_plan() -> None:
+    code, text = planned(TaskStatus.ALREADY_SATISFIED, "", [], "a mug is on the table")
+    assert code == 0 and "already satisfied a mug is on the table" in text and "(in a b)" in text
+    assert "plan" not in text and "ms" not in text
+
+
+@pytest.mark.parametrize("engine", ["", "mimir"])
+def test_a_plan_says_who_made_it_or_nothing(engine: str) -> None:
+    steps = [step("look", "a")]
+    code, text = planned(TaskStatus.SUCCEEDED, engine, steps)
+    sent = plan_to_msg(steps, stamp=0.0, task_id="t", revision=1, engine=engine, reason="the first")
+    for said in (text, shown(sent)):
+        assert "plan ," not in said and "plan :" not in said and "look a" in said
+        assert ("mimir, 0 ms" in said) == bool(engine)
+    assert code == 0
+
+
+@pytest.mark.parametrize("number", [0, 1, 99, 255])
+def test_an_answer_whose_status_is_none_is_no_plan(number: int) -> None:
+    console = recording_console()
+    assert print_planned(console, PlanTask.Response(status=number)) == 1
+
+
+# --- a terminal that goes away
+
+
+class Gone(io.StringIO):
+    """A file whose reader has gone."""
+
+    def __init__(self, error: type[OSError]) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error(5, "gone")
+
+
+@pytest.mark.parametrize("error", [OSError, BrokenPipeError])
+def test_a_terminal_that_goes_away_tells_the_program_once_and_is_quiet(error: type[OSError]) -> None:
+    terminal, told = Terminal(file=Gone(error)), []
+    terminal.on_lost = lambda: told.append(True)
+    for _ in range(3):
+        terminal.print("hello")
+    assert told == [True]
+
+
+def test_a_terminal_that_goes_away_ends_a_program_that_waits_for_nothing() -> None:
+    with pytest.raises(SystemExit):
+        Terminal(file=Gone(OSError)).print("hello")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,22 +13,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as np_st
 from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Image, RegionOfInterest
 
 import graph_planner_ros.msg as messages
 from graph_planner_ros import conversions
+from graph_planner_ros.action import ExecuteSkill
+from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.domain.symbols import GroundAction, Truth
 from graph_planner_ros.perception.frame import Detection, Intrinsics, SegmentLabel
 from graph_planner_ros.planning.result import PlannedStep, TaskStatus
 from graph_planner_ros.planning.verifier import Verification, VerifiedStep
+from graph_planner_ros.scene.admission import known_part
+from graph_planner_ros.scene.facts import symbolic_state
 from graph_planner_ros.scene.graph import Attribute, Box, Presence, Relation, SceneGraph, SceneNode
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
 # CDR strings hold anything but NUL; surrogates are no text.
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
+NAME = TEXT.filter(bool)
 SECONDS = st.floats(0, 2**31 - 2)
 COORDINATE = st.floats(-100, 100)
 LENGTH = st.floats(1e-3, 10)
 UNIT = st.floats(0, 1, width=32)
+HOUSEHOLD = load_domain("household")
 FINE = settings(max_examples=60, deadline=None)
 
 
@@ -36,11 +45,11 @@ def boxes(draw: st.DrawFn) -> Box:
     return Box(center, extent, draw(st.floats(-math.pi + 1e-6, math.pi - 1e-6)))
 
 
-ATTRIBUTES = st.builds(Attribute, TEXT, st.sampled_from(Truth), TEXT, SECONDS, UNIT)
-RELATIONS = st.builds(Relation, TEXT, TEXT, TEXT, st.sampled_from(Truth), TEXT, SECONDS, UNIT)
+ATTRIBUTES = st.builds(Attribute, NAME, st.sampled_from(Truth), TEXT, SECONDS, UNIT)
+RELATIONS = st.builds(Relation, NAME, NAME, NAME, st.sampled_from(Truth), TEXT, SECONDS, UNIT)
 NODES = st.builds(
     SceneNode,
-    TEXT,
+    NAME,
     TEXT,
     st.none() | boxes(),
     st.none() | boxes(),
@@ -143,6 +152,94 @@ def test_scene_graphs_come_back(graph: SceneGraph) -> None:
     assert [(r.subject, r.predicate, r.object, r.value, r.source) for r in back.relations] == triples
 
 
+NONSENSE: tuple[Any, ...] = (math.nan, math.inf, -math.inf, -1.0, 1e300, 255, -1, 2**31 - 1, "")
+
+
+def leaves(message: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every number and text in a message, as a path of field names and indices."""
+    for name in message.get_fields_and_field_types():
+        value = getattr(message, name)
+        entries = (
+            [((name, i), entry) for i, entry in enumerate(value)] if isinstance(value, list) else [((name,), value)]
+        )
+        for step, entry in entries:
+            if hasattr(entry, "get_fields_and_field_types"):
+                yield from leaves(entry, (*path, *step))
+            else:
+                yield (*path, *step)
+
+
+def put(message: Any, path: tuple[Any, ...], value: Any) -> None:
+    """Write into a message; AssertionError if its field cannot hold the value."""
+    for step in path[:-1]:
+        message = message[step] if isinstance(step, int) else getattr(message, step)
+    setattr(message, path[-1], value)
+
+
+def full_graph() -> messages.SceneGraph:
+    box = Box(np.array([1.0, 2.0, 0.5]), np.array([0.1, 0.1, 0.1]), 0.3)
+    mug = SceneNode("mug_1", "Mug", box, box, attributes={"dirty": Attribute("dirty", Truth.TRUE)}, observations=3)
+    table = SceneNode("table", "DiningTable", box, box)
+    nodes = {"mug_1": mug, "table": table}
+    return conversions.graph_to_msg(
+        SceneGraph("map", 5.0, "household", 1, nodes, [Relation("mug_1", "on", "table", stamp=4.0)])
+    )
+
+
+@pytest.mark.parametrize("path", list(leaves(full_graph())), ids=str)
+@pytest.mark.parametrize("value", NONSENSE, ids=repr)
+def test_nonsense_in_a_scene_graph_is_refused_by_name_or_can_be_planned_with(path: Any, value: Any) -> None:
+    message = full_graph()
+    try:
+        put(message, path, value)
+    except AssertionError:
+        return  # the middleware cannot carry it either
+    try:
+        graph = conversions.graph_from_msg(message)
+    except ValueError as error:
+        assert re.search(r"node|relation|scene graph", str(error))  # what is wrong is named
+        return
+    known, _ = known_part(graph, HOUSEHOLD)
+    symbolic_state(known, HOUSEHOLD)
+    conversions.graph_to_msg(known)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("nodes", 0, "pose", "position", "x"), math.nan, "'mug_1'.*centre"),
+        (("nodes", 0, "pose", "orientation", "w"), math.nan, "'mug_1'.*quaternion"),
+        (("nodes", 0, "containment_extent", "y"), -0.1, "'mug_1'.*containment"),
+        (("nodes", 0, "instance_id"), "", "instance id"),
+        (("nodes", 1, "instance_id"), "mug_1", "mug_1"),
+        (("nodes", 0, "presence"), 9, "'mug_1'.*presence.*9"),
+        (("nodes", 0, "confidence"), 1.5, "'mug_1'.*confidence"),
+        (("nodes", 0, "last_seen", "sec"), -3, "'mug_1'.*last_seen"),
+        (("nodes", 0, "attributes", 0, "value"), 7, "'mug_1'.*'dirty'.*7"),
+        (("relations", 0, "value"), 7, "'mug_1 on table'.*7"),
+        (("relations", 0, "confidence"), math.nan, "'mug_1 on table'.*confidence"),
+        (("relations", 0, "stamp", "sec"), -1, "'mug_1 on table'.*stamp"),
+        (("relations", 0, "predicate"), "", "predicate"),
+        (("header", "stamp", "sec"), -5, "scene graph.*stamp"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused_with_the_thing_and_the_field(path: Any, value: Any, words: str) -> None:
+    message = full_graph()
+    put(message, path, value)
+    with pytest.raises(ValueError, match=words):
+        conversions.graph_from_msg(message)
+
+
+@pytest.mark.parametrize("path", list(leaves(conversions.matrix_to_transform(np.eye(4)))), ids=str)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_transform_with_a_number_that_is_none_is_refused(path: Any, value: float) -> None:
+    message = conversions.matrix_to_transform(np.eye(4))
+    put(message, path, value)
+    with pytest.raises(ValueError, match="needs"):
+        conversions.matrix_from_transform(message)
+
+
 def test_two_nodes_of_one_id_are_refused_by_name() -> None:
     message = messages.SceneGraph(nodes=[messages.SceneNode(instance_id="mug_1")] * 2)
     with pytest.raises(ValueError, match="mug_1"):
@@ -188,6 +285,19 @@ SKILL_RESULTS = st.builds(
 @given(SKILL_RESULTS)
 def test_outcomes_of_skills_come_back(result: SkillResult) -> None:
     assert conversions.skill_result_from_msg(through_the_wire(conversions.skill_result_to_msg(result))) == result
+
+
+@pytest.mark.parametrize("number", [6, 7, 99, 255])
+def test_an_outcome_whose_status_is_none_is_a_failure_that_says_so(number: int) -> None:
+    result = conversions.skill_result_from_msg(ExecuteSkill.Result(status=number, reason="who knows"))
+    assert not result.succeeded and "who knows" in result.reason
+    failure = conversions.failure_from_msg(messages.ActionFailure(status=number, reason="who knows"))
+    assert not failure.succeeded and "who knows" in failure.reason
+    assert number == 6 or str(number) in result.reason + failure.reason
+
+
+def test_an_event_of_failure_is_no_success_whatever_it_says() -> None:
+    assert not conversions.failure_from_msg(messages.ActionFailure(status=0)).succeeded
 
 
 def test_a_lost_server_does_not_answer() -> None:
@@ -277,9 +387,12 @@ def test_intrinsics_come_back_and_an_uncalibrated_camera_is_refused() -> None:
     intrinsics = Intrinsics(500.0, 501.0, 319.5, 239.5)
     message = conversions.intrinsics_to_msg(intrinsics, 640, 480, 0.0, "camera")
     assert conversions.intrinsics_from_msg(through_the_wire(message)) == intrinsics
-    message.k = [0.0] * 9
-    with pytest.raises(ValueError, match="calibration"):
-        conversions.intrinsics_from_msg(message)
+    for index in (0, 2, 4, 5):
+        for value in (math.nan, math.inf, -math.inf, *([0.0, -1.0] if index in (0, 4) else [])):
+            broken = conversions.intrinsics_to_msg(intrinsics, 640, 480, 0.0, "camera")
+            broken.k[index] = value
+            with pytest.raises(ValueError, match="calibration"):
+                conversions.intrinsics_from_msg(broken)
 
 
 @FINE
@@ -299,3 +412,45 @@ def test_masks_come_back_from_their_windows(mask: Any) -> None:
     assert (back.label, back.score, back.attributes) == ("Mug", 0.5, ("dirty",))
     assert message.instance_id == "mug_1"
     assert message.roi.width * message.roi.height <= 42
+
+
+@pytest.mark.parametrize(
+    ("window", "mask"),
+    [
+        ((0, 0, 9, 2), (2, 9)),
+        ((6, 5, 2, 2), (2, 2)),
+        ((0, 0, 2, 2), (3, 3)),
+        ((0, 0, 2, 2), None),
+        ((0, 0, 0, 0), None),
+    ],
+)
+def test_a_detection_without_a_mask_or_with_a_wrong_one_has_none_or_is_refused(window: Any, mask: Any) -> None:
+    message = messages.Detection(label="Mug")
+    x, y, width, height = window
+    message.roi = RegionOfInterest(x_offset=x, y_offset=y, width=width, height=height)
+    if mask is not None:
+        message.mask = conversions.image_to_msg(np.ones(mask, np.uint8), "mono8", 0.0, "")
+    if width == 0:
+        assert not conversions.detection_from_msg(message, 6, 7).mask.any()
+        return
+    with pytest.raises(ValueError):
+        conversions.detection_from_msg(message, 6, 7)
+
+
+SIZES = st.sampled_from([0, 1, 2, 3, 2**32 - 1])
+
+
+@FINE
+@given(
+    SIZES, SIZES, SIZES, st.sampled_from([*sorted(conversions.IMAGE_TYPES), "", "rgb16", "\n"]), st.binary(max_size=40)
+)
+def test_an_image_of_any_size_step_and_data_is_read_or_refused(
+    height: int, width: int, step: int, encoding: str, data: bytes
+) -> None:
+    message = Image(height=height, width=width, step=step, encoding=encoding)
+    message.data = data
+    try:
+        image = conversions.image_from_msg(message)
+    except ValueError:
+        return
+    assert image.shape[:2] == (height, width) or 0 in (height, width)

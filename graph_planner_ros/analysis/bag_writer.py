@@ -7,6 +7,7 @@ the last flush; if it strikes within the write itself, `bag_repair` recovers the
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -98,7 +99,12 @@ class McapFile:
         self._counts: dict[int, int] = {}
         self._chunk_indexes: list[ChunkIndex] = []
         self._begin_chunk()
-        self._write_out(MAGIC + _encode(Header(profile="ros2", library=LIBRARY)))
+        try:
+            self._write_out(MAGIC + _encode(Header(profile="ros2", library=LIBRARY)))
+        except OSError:
+            os.close(self._descriptor)
+            path.unlink(missing_ok=True)  # so that it can be tried again
+            raise
 
     @property
     def size(self) -> int:
@@ -248,7 +254,7 @@ class BagWriter:
         self.dropped = 0
         self._split_size, self._split_duration = split_size, split_duration
         self._finished: list[FileInfo] = []
-        self._file = self._next_file()
+        self._file = self._next_file(0)
         self.flush()
 
     @property
@@ -267,7 +273,9 @@ class BagWriter:
         too_long = self._split_duration > 0 and extent.count and stamp - extent.start >= self._split_duration * 1e9
         too_large = self._split_size > 0 and extent.count and self._file.size + len(data) > self._split_size
         if too_long or too_large:
-            self._split()
+            # a disk that takes nothing now may do so later; until then the file grows, and nothing is lost for that
+            with contextlib.suppress(OSError):
+                self._split()
         if not self._file.write(name, stamp, data):
             self.dropped += 1
 
@@ -284,15 +292,17 @@ class BagWriter:
     def _files(self) -> list[FileInfo]:
         return [*self._finished, self._file.info]
 
-    def _next_file(self) -> McapFile:
-        return McapFile(self.folder / f"{self.folder.name}_{len(self._finished)}.mcap")
+    def _next_file(self, number: int) -> McapFile:
+        return McapFile(self.folder / f"{self.folder.name}_{number}.mcap")
 
     def _split(self) -> None:
-        self._file.close()
-        self._finished.append(self._file.info)
-        self._file = self._next_file()
+        self._file.flush()
+        following = self._next_file(len(self._finished) + 1)
+        finished, self._file = self._file, following
+        self._finished.append(finished.info)
         for topic in self.topics.values():
             self._file.add_topic(topic)
+        finished.close()
 
 
 def write_metadata(folder: Path, files: list[FileInfo], topics: Mapping[str, Topic]) -> None:

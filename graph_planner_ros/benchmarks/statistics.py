@@ -47,17 +47,102 @@ def bootstrap(
     seed: int = 0,
 ) -> Interval:
     """Return a statistic (the median) with its percentile bootstrap interval (Efron 1979)."""
-    _check_confidence(confidence)
-    if rounds < 1:
-        raise ValueError(f"rounds must be at least 1, not {rounds}")
+    _check(confidence, rounds)
     values = np.asarray(samples, dtype=float)
     if len(values) == 0:
         return Interval(math.nan, math.nan, math.nan, 0)
     rng = np.random.default_rng(seed)
     drawn = [statistic(values[rng.integers(0, len(values), len(values))]) for _ in range(rounds)]
+    return _percentiles(statistic(values), np.asarray(drawn), confidence, len(values))
+
+
+ROUNDS = 10_000
+"""Resamples of the intervals of a benchmark's tables."""
+_CHUNK = 4_000_000
+"""Numbers drawn at a time: bounds the memory."""
+
+
+def bootstrap_mean(
+    groups: Sequence[Sequence[float]], confidence: float = 0.95, rounds: int = ROUNDS, seed: int = 0
+) -> Interval:
+    """Return the mean of the groups' means with its percentile bootstrap interval, resampled within each group.
+
+    With one group that is the mean and its interval. Groups without samples do not take part; ``count`` is the number
+    of samples.
+    """
+    _check(confidence, rounds)
+    values = [np.asarray(group, dtype=float) for group in groups if len(group)]
+    if not values:
+        return Interval(math.nan, math.nan, math.nan, 0)
+    rng = np.random.default_rng(seed)
+    drawn = np.zeros(rounds)
+    for group in values:
+        drawn += _resampled_means(group, rounds, rng)
+    estimate = float(np.mean([group.mean() for group in values]))
+    return _percentiles(estimate, drawn / len(values), confidence, sum(map(len, values)))
+
+
+def bootstrap_pooled_median(
+    clusters: Sequence[Sequence[float]], confidence: float = 0.95, rounds: int = ROUNDS, seed: int = 0
+) -> Interval:
+    """Return the median of all samples with its bootstrap interval, where whole clusters are drawn again.
+
+    Samples of one cluster (the steps of a game) are alike, so drawing them one by one would make the interval too
+    narrow. ``count`` is the number of samples.
+    """
+    _check(confidence, rounds)
+    filled = [np.asarray(cluster, dtype=float) for cluster in clusters if len(cluster)]
+    if not filled:
+        return Interval(math.nan, math.nan, math.nan, 0)
+    samples = np.concatenate(filled)
+    owners = np.repeat(np.arange(len(filled)), [len(cluster) for cluster in filled])
+    order = np.argsort(samples, kind="stable")
+    samples, owners = samples[order], owners[order]
+    rng = np.random.default_rng(seed)
+    drawn: list[NDArray[np.float64]] = []
+    for size in _chunks(rounds, len(samples)):
+        weights = rng.multinomial(len(filled), np.full(len(filled), 1 / len(filled)), size=size)
+        reached = np.cumsum(weights[:, owners], axis=1)
+        middle = reached[:, -1:] / 2
+        low = samples[np.argmax(reached >= middle, axis=1)]
+        high = samples[np.argmax(reached > middle, axis=1)]
+        drawn.append((low + high) / 2)
+    return _percentiles(float(np.median(samples)), np.concatenate(drawn), confidence, len(samples))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Return the two-sided exact p value of McNemar's test (1947) for pairs in which only one of two succeeded."""
+    if only_first < 0 or only_second < 0:
+        raise ValueError(f"counts must not be negative: {only_first} and {only_second}")
+    total, less = only_first + only_second, min(only_first, only_second)
+    # Integers: the powers of two of many pairs are beyond a float.
+    tail = sum(math.comb(total, number) for number in range(less + 1))
+    return min(1.0, 2 * tail / 2**total) if total else 1.0
+
+
+def _resampled_means(values: NDArray[np.float64], rounds: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    if np.all(values == values[0]):
+        return np.full(rounds, values[0])  # exact, where a mean would round
+    count = len(values)
+    means = [values[rng.integers(0, count, (size, count))].mean(axis=1) for size in _chunks(rounds, count)]
+    return np.concatenate(means)
+
+
+def _chunks(rounds: int, width: int) -> list[int]:
+    size = max(1, min(rounds, _CHUNK // max(1, width)))
+    return [min(size, rounds - start) for start in range(0, rounds, size)]
+
+
+def _percentiles(estimate: float, drawn: NDArray[np.float64], confidence: float, count: int) -> Interval:
     tail = 50 * (1 - confidence)
     low, high = np.percentile(drawn, [tail, 100 - tail])
-    return Interval(statistic(values), float(low), float(high), len(values))
+    return Interval(estimate, float(low), float(high), count)
+
+
+def _check(confidence: float, rounds: int) -> None:
+    _check_confidence(confidence)
+    if rounds < 1:
+        raise ValueError(f"rounds must be at least 1, not {rounds}")
 
 
 def _check_confidence(confidence: float) -> None:

@@ -28,13 +28,13 @@ from graph_planner_ros.conversions import (
     image_to_msg,
     intrinsics_to_msg,
     labels_to_msg,
-    node_from_msg,
     to_stamp,
     transform_to_msg,
     yaw_to_quaternion,
 )
 from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, ManagedNode, Param
+from graph_planner_ros.nodes.belief_messages import receive_graph
 from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.perception.frame import Intrinsics
 from graph_planner_ros.scene.graph import MAP, SceneGraph, SceneNode
@@ -268,7 +268,9 @@ class MujocoNode(ManagedNode):
 
     def _on_belief(self, message: messages.SceneGraph) -> None:
         """Keep the robot's own belief: skills keep clear of what is known beside their arguments."""
-        self._believed = [node_from_msg(node) for node in message.nodes]
+        graph = receive_graph(message, self.domain, lambda text: self.warn_once(text, text))
+        if graph is not None:
+            self._believed = list(graph.nodes.values())
 
     def _begin(
         self, served: ServedSkill, skill: str, arguments: list[SceneNode], timeout: float

@@ -137,17 +137,17 @@ class SkillServer:
 
     async def _execute(self, goal_handle: Any) -> Any:
         served = ServedSkill(self, goal_handle)
-        request = goal_handle.request
         if self._current is not None:
             self._current.stop(f"replaced by {served.skill}")
         self._current = served
-        result = self._refusal(request)
-        if result is None:
-            arguments = [node_from_msg(node) for node in request.arguments]
-            served.stop = self._begin(served, served.skill, arguments, float(request.timeout))
-            if goal_handle.is_cancel_requested:
-                served.stop("cancelled by its client")
-            result = await served.future
+        try:
+            result = await self._carry_out(served, goal_handle)
+        except Exception as error:
+            # without an answer of its own the client would read an empty one, which says that all went well
+            self.node.errors += 1
+            self.node.get_logger().error(f"skill '{served.skill}': {type(error).__name__}: {error}")
+            reason = f"the bridge failed in {served.skill}: {type(error).__name__}: {error}"
+            result = SkillResult(SkillStatus.EXECUTION_FAILED, "bridge_error", reason)
         if self._current is served:
             self._current = None
         if goal_handle.is_cancel_requested:
@@ -157,6 +157,17 @@ class SkillServer:
         else:
             goal_handle.abort()
         return skill_result_to_msg(result)
+
+    async def _carry_out(self, served: ServedSkill, goal_handle: Any) -> SkillResult:
+        request = goal_handle.request
+        refused, arguments = _read_arguments(request)
+        refused = self._refusal(request) or refused
+        if refused is not None:
+            return refused
+        served.stop = self._begin(served, served.skill, arguments, float(request.timeout))
+        if goal_handle.is_cancel_requested:
+            served.stop("cancelled by its client")
+        return await served.future
 
     def _refusal(self, request: Any) -> SkillResult | None:
         if request.frame_id not in ("", self._frame_id):
@@ -170,3 +181,10 @@ class SkillServer:
                 SkillStatus.PRECONDITION_FAILED, "bad_arguments", f"a timeout of {request.timeout} s makes no sense"
             )
         return None
+
+
+def _read_arguments(request: Any) -> tuple[SkillResult | None, list[SceneNode]]:
+    try:
+        return None, [node_from_msg(node) for node in request.arguments]
+    except ValueError as error:
+        return SkillResult(SkillStatus.PRECONDITION_FAILED, "bad_arguments", f"arguments refused: {error}"), []

@@ -76,11 +76,14 @@ def matrix_to_transform(matrix: FloatArray) -> Transform:
 
 
 def matrix_from_transform(transform: Transform) -> FloatArray:
-    """4x4 matrix of a transform message; a rotation that is not one (zero norm) is an error."""
+    """4x4 matrix of a transform message; a rotation that is not one, or a place that is none, is a ValueError."""
     quaternion = np.array([transform.rotation.x, transform.rotation.y, transform.rotation.z, transform.rotation.w])
     norm = float(np.linalg.norm(quaternion))
     if not math.isfinite(norm) or norm < 1e-6:
         raise ValueError(f"a rotation needs a quaternion of length 1, not {quaternion.tolist()}")
+    translation = [transform.translation.x, transform.translation.y, transform.translation.z]
+    if not np.isfinite(translation).all():
+        raise ValueError(f"a translation needs three finite numbers, not {translation}")
     x, y, z, w = quaternion / norm
     matrix = np.eye(4)
     matrix[:3, :3] = [
@@ -88,7 +91,7 @@ def matrix_from_transform(transform: Transform) -> FloatArray:
         [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
         [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
     ]
-    matrix[:3, 3] = [transform.translation.x, transform.translation.y, transform.translation.z]
+    matrix[:3, 3] = translation
     return matrix
 
 
@@ -110,9 +113,13 @@ def box_to_msg(box: Box | None) -> tuple[Pose, Vector3]:
 
 
 def box_from_msg(pose: Pose, extent: Vector3) -> Box | None:
-    """Box of a pose and an extent; None if the extent is zero."""
+    """Box of a pose and an extent; None if the extent is zero. ValueError if the orientation is none."""
     if extent.x == 0 and extent.y == 0 and extent.z == 0:
         return None
+    turn = pose.orientation
+    length = math.hypot(turn.x, turn.y, turn.z, turn.w)
+    if not math.isfinite(length) or length < 1e-6:
+        raise ValueError(f"a pose needs a quaternion of length 1, not {[turn.x, turn.y, turn.z, turn.w]}")
     return Box(
         center=np.array([pose.position.x, pose.position.y, pose.position.z]),
         extent=np.array([extent.x, extent.y, extent.z]),

@@ -70,8 +70,8 @@ def _image_type(encoding: str) -> tuple[np.dtype[Any], int]:
 def intrinsics_from_msg(message: CameraInfo) -> Intrinsics:
     """Pinhole parameters [pixels] of a rectified camera."""
     fx, _, cx, _, fy, cy = (float(value) for value in message.k[:6])
-    if fx <= 0 or fy <= 0:
-        raise ValueError(f"camera_info without calibration: focal lengths {fx}, {fy}")
+    if not (fx > 0 and fy > 0 and np.isfinite([fx, fy, cx, cy]).all()):
+        raise ValueError(f"camera_info without calibration: focal lengths {fx}, {fy}, centre {cx}, {cy}")
     return Intrinsics(fx=fx, fy=fy, cx=cx, cy=cy)
 
 
@@ -137,7 +137,12 @@ def detection_from_msg(message: messages.Detection, height: int, width: int) -> 
     mask = np.zeros((height, width), dtype=bool)
     roi = message.roi
     if roi.width and roi.height:
+        if roi.y_offset + roi.height > height or roi.x_offset + roi.width > width:
+            raise ValueError(f"the window of a detection of '{message.label}' is not inside of {width} x {height}")
         inside = image_from_msg(message.mask) > 0
+        if inside.shape != (roi.height, roi.width):
+            size = f"{roi.width} x {roi.height}"
+            raise ValueError(f"the mask of a detection of '{message.label}' is not as large as its window, {size}")
         mask[roi.y_offset : roi.y_offset + roi.height, roi.x_offset : roi.x_offset + roi.width] = inside
     return Detection(
         label=message.label, part=message.part, score=message.score, mask=mask, attributes=tuple(message.attributes)

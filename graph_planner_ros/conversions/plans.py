@@ -111,14 +111,23 @@ def skill_result_to_msg(result: SkillResult) -> action_types.ExecuteSkill.Result
 
 
 def skill_result_from_msg(message: action_types.ExecuteSkill.Result) -> SkillResult:
-    """Outcome of a skill."""
+    """Outcome of a skill; a status that is none counts as a failure, since somebody waits for the outcome."""
+    status, reason = _skill_status(message.status, message.reason)
     return SkillResult(
-        status=SkillStatus(message.status),
+        status=status,
         code=message.code,
-        reason=message.reason,
+        reason=reason,
         recoverable=message.recoverable,
         skills=tuple(message.skills),
     )
+
+
+def _skill_status(number: int, reason: str) -> tuple[SkillStatus, str]:
+    try:
+        return SkillStatus(number), reason
+    except ValueError:
+        said = f": {reason}" if reason else ""
+        return SkillStatus.EXECUTION_FAILED, f"the outcome has a status that is none, {number}{said}"
 
 
 def failure_to_msg(
@@ -142,10 +151,11 @@ def failure_to_msg(
 
 
 def failure_from_msg(message: messages.ActionFailure) -> SkillResult:
-    """Outcome of the skill that an event of failure tells of."""
-    return SkillResult(
-        status=SkillStatus(message.status), code=message.code, reason=message.reason, skills=tuple(message.skills)
-    )
+    """Outcome of the skill that an event of failure tells of; it is a failure whatever its status says."""
+    status, reason = _skill_status(message.status, message.reason)
+    if status is SkillStatus.SUCCEEDED:
+        status = SkillStatus.EXECUTION_FAILED
+    return SkillResult(status=status, code=message.code, reason=reason, skills=tuple(message.skills))
 
 
 def completion_to_msg(

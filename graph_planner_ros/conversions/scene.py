@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import enum
+from typing import TypeVar
+
 import graph_planner_ros.msg as messages
 from graph_planner_ros.conversions.geometry import box_from_msg, box_to_msg, from_stamp, header, to_stamp
 from graph_planner_ros.domain.symbols import Truth
+from graph_planner_ros.scene.admission import check_graph, check_node, nodes_by_id
 from graph_planner_ros.scene.graph import Attribute, Presence, Relation, SceneGraph, SceneNode
+
+Kind = TypeVar("Kind", bound=enum.Enum)
 
 
 def attribute_to_msg(attribute: Attribute) -> messages.Attribute:
@@ -23,7 +29,7 @@ def attribute_from_msg(message: messages.Attribute) -> Attribute:
     """Attribute of a node."""
     return Attribute(
         name=message.name,
-        value=Truth(message.value),
+        value=_member(Truth, message.value, f"attribute '{message.name}'"),
         source=message.source,
         stamp=from_stamp(message.stamp),
         confidence=message.confidence,
@@ -49,7 +55,7 @@ def relation_from_msg(message: messages.Relation) -> Relation:
         subject=message.subject,
         predicate=message.predicate,
         object=message.object,
-        value=Truth(message.value),
+        value=_member(Truth, message.value, f"relation '{message.subject} {message.predicate} {message.object}'"),
         source=message.source,
         stamp=from_stamp(message.stamp),
         confidence=message.confidence,
@@ -78,20 +84,25 @@ def node_to_msg(node: SceneNode) -> messages.SceneNode:
 
 
 def node_from_msg(message: messages.SceneNode) -> SceneNode:
-    """Node of the scene graph."""
-    return SceneNode(
-        instance_id=message.instance_id,
-        label=message.label,
-        box=box_from_msg(message.pose, message.extent),
-        containment=box_from_msg(message.containment_pose, message.containment_extent),
-        presence=Presence(message.presence),
-        attributes={attribute.name: attribute_from_msg(attribute) for attribute in message.attributes},
-        source=message.source,
-        first_seen=from_stamp(message.first_seen),
-        last_seen=from_stamp(message.last_seen),
-        observations=message.observations,
-        confidence=message.confidence,
-    )
+    """Node of the scene graph; ValueError names it and what about it cannot be."""
+    try:
+        node = SceneNode(
+            instance_id=message.instance_id,
+            label=message.label,
+            box=box_from_msg(message.pose, message.extent),
+            containment=box_from_msg(message.containment_pose, message.containment_extent),
+            presence=_member(Presence, message.presence, "presence"),
+            attributes={attribute.name: attribute_from_msg(attribute) for attribute in message.attributes},
+            source=message.source,
+            first_seen=from_stamp(message.first_seen),
+            last_seen=from_stamp(message.last_seen),
+            observations=message.observations,
+            confidence=message.confidence,
+        )
+    except ValueError as error:
+        raise ValueError(f"node '{message.instance_id}': {error}") from None
+    check_node(node)
+    return node
 
 
 def graph_to_msg(graph: SceneGraph) -> messages.SceneGraph:
@@ -106,17 +117,22 @@ def graph_to_msg(graph: SceneGraph) -> messages.SceneGraph:
 
 
 def graph_from_msg(message: messages.SceneGraph) -> SceneGraph:
-    """Scene graph; two nodes of one id are an error, since one would be lost."""
-    nodes = {node.instance_id: node_from_msg(node) for node in message.nodes}
-    if len(nodes) != len(message.nodes):
-        ids = [node.instance_id for node in message.nodes]
-        twice = sorted({instance_id for instance_id in ids if ids.count(instance_id) > 1})
-        raise ValueError(f"scene graph with several nodes of one instance id: {', '.join(twice)}")
-    return SceneGraph(
+    """Scene graph; ValueError names what in it cannot be, such as two nodes of one id or a pose that is no number."""
+    graph = SceneGraph(
         frame_id=message.header.frame_id,
         stamp=from_stamp(message.header.stamp),
         domain=message.domain,
         revision=message.revision,
-        nodes=nodes,
+        nodes=nodes_by_id([node_from_msg(node) for node in message.nodes]),
         relations=[relation_from_msg(relation) for relation in message.relations],
     )
+    check_graph(graph)
+    return graph
+
+
+def _member(kind: type[Kind], number: int, what: str) -> Kind:
+    try:
+        return kind(number)
+    except ValueError:
+        known = ", ".join(f"{member.value} {member.name}" for member in kind)
+        raise ValueError(f"{what}: {number} is none of {known}") from None

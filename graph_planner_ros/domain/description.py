@@ -17,6 +17,8 @@ import yaml
 from graph_planner_ros.domain.pddl import PddlDomain
 from graph_planner_ros.domain.schema import (
     AttributeSchema,
+    CreationSchema,
+    DelaySchema,
     DomainError,
     HypothesisSchema,
     ObjectClass,
@@ -39,6 +41,9 @@ _SECTIONS = (
     "class_type",
     "class_predicate",
     "skills",
+    "delays",
+    "repetitions",
+    "creations",
     "wording",
     "plausibility",
 )
@@ -60,6 +65,9 @@ class Description:
     distance: str | None = None
     class_type: str | None = None
     class_predicate: str | None = None
+    delays: dict[str, DelaySchema] = field(default_factory=dict)
+    repetitions: dict[str, int] = field(default_factory=dict)
+    creations: dict[str, CreationSchema] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
 
 
@@ -171,7 +179,43 @@ class _Checker:
             description.class_predicate = self._predicate("class_predicate", raw["class_predicate"], 2)
         if raw.get("hypotheses") is not None:
             description.hypotheses = self._hypotheses(self._mapping("hypotheses", raw["hypotheses"]))
+        self._time(raw, description)
         return description
+
+    def _time(self, raw: dict[str, Any], description: Description) -> None:
+        """Read what goes on by itself, what has to be done several times, and what comes into being."""
+        actions = self._pddl.actions
+        for start, value in self._mapping("delays", raw.get("delays")).items():
+            key, entry = f"delays.{start}", self._mapping(f"delays.{start}", value)
+            self._known_keys(key, entry, ("done", "steps"))
+            self._one_of("delays", start, actions, "action")
+            done = self._one_of(f"{key}.done", entry.get("done"), actions, "action")
+            added = {term.predicate for term in actions[start].added}
+            ended = {term.predicate for term in actions[done].deleted}
+            needed = {literal.predicate for literal in actions[done].preconditions if literal.positive}
+            if len(added & ended & needed) != 1:
+                raise self._fail(f"{key}.done", f"expected one predicate that {start} adds and {done} needs and deletes")
+            marker = next(iter(added & ended & needed))
+            description.delays[done] = DelaySchema(start, done, self._count(f"{key}.steps", entry.get("steps")), marker)
+        for action, value in self._mapping("repetitions", raw.get("repetitions")).items():
+            self._one_of("repetitions", action, actions, "action")
+            description.repetitions[action] = self._count(f"repetitions.{action}", value)
+        for action, value in self._mapping("creations", raw.get("creations")).items():
+            key, entry = f"creations.{action}", self._mapping(f"creations.{action}", value)
+            self._known_keys(key, entry, ("thing", "class", "unmade"))
+            self._one_of("creations", action, actions, "action")
+            names = [parameter.name for parameter in actions[action].parameters]
+            description.creations[action] = CreationSchema(
+                action,
+                self._one_of(f"{key}.thing", entry.get("thing"), names, f"parameter of {action} called"),
+                self._one_of(f"{key}.class", entry.get("class"), description.classes, "class"),
+                self._predicate(f"{key}.unmade", entry.get("unmade"), 1),
+            )
+
+    def _count(self, key: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise self._fail(key, f"expected a whole number of at least 1, found {value!r}")
+        return value
 
     def _class(self, label: str, entry: Any) -> ObjectClass:
         key = f"classes.{label}"

@@ -16,6 +16,8 @@ from graph_planner_ros.domain.pddl import PddlDomain, read_pddl
 from graph_planner_ros.domain.schema import (
     ActionSchema,
     AttributeSchema,
+    CreationSchema,
+    DelaySchema,
     DomainError,
     HypothesisSchema,
     ObjectClass,
@@ -46,6 +48,9 @@ class Domain:
         start_place: where the robot is at first; None if the domain has no such thing.
         location, distance: predicate for where the robot is, function for the way; None if there is none.
         class_type, class_predicate: type of class objects and the predicate that ties instances to them.
+        delays: action that stands for the end of something that goes on by itself -> what that is.
+        repetitions: action -> how many times it has to be carried out until it has its effects.
+        creations: action -> what thing it makes.
         pddl_text: the domain as planners get it. pddl_names: symbol -> its name in that text.
         wording: the YAML's section ``wording`` as read. raw: the whole YAML as read.
     """
@@ -68,6 +73,9 @@ class Domain:
     distance: str | None
     class_type: str | None
     class_predicate: str | None
+    delays: dict[str, DelaySchema] = field(default_factory=dict)
+    repetitions: dict[str, int] = field(default_factory=dict)
+    creations: dict[str, CreationSchema] = field(default_factory=dict)
     pddl_text: str = field(repr=False, default="")
     pddl_names: dict[str, str] = field(repr=False, default_factory=dict)
     wording: dict[str, Any] = field(repr=False, default_factory=dict)
@@ -114,10 +122,21 @@ class Domain:
         return table
 
     @cached_property
+    def planned_actions(self) -> dict[str, ActionSchema]:
+        """The actions that plans are made of: all but the steps of a move (entry ``routes``)."""
+        steps = set(((self.raw.get("routes") or {}).get("steps") or {}).values())
+        return {name: schema for name, schema in self.actions.items() if name not in steps}
+
+    @cached_property
     def static_predicates(self) -> frozenset[str]:
         """Predicates that no action changes."""
         changed = {term.predicate for action in self.actions.values() for term in (*action.added, *action.deleted)}
         return frozenset(self.predicates) - changed
+
+    @cached_property
+    def takes_time(self) -> bool:
+        """Whether anything goes on by itself or has to be done several times, so that the order of steps has a price."""
+        return bool(self.delays or self.repetitions)
 
     @cached_property
     def assumptions(self) -> dict[str, AttributeSchema]:
@@ -190,6 +209,9 @@ def _join(folder: Path, pddl: PddlDomain, description: Description) -> Domain:
         distance=description.distance,
         class_type=description.class_type,
         class_predicate=description.class_predicate,
+        delays=description.delays,
+        repetitions=description.repetitions,
+        creations=description.creations,
         pddl_text=pddl.text,
         pddl_names=pddl.pddl_names,
         wording=description.raw.get("wording") or {},

@@ -163,3 +163,34 @@ class StartPlace:
 
     id: str
     type_name: str
+
+
+@dataclass(frozen=True)
+class DelaySchema:
+    """Something that goes on by itself once it was started, such as cooking.
+
+    Attributes:
+        start: the action that starts it. done: the action that stands for its end; nobody carries it out.
+        steps: actions from the start until the end, the starting one included.
+        marker: the predicate that is true in between; ``start`` adds it, ``done`` needs and deletes it.
+    """
+
+    start: str
+    done: str
+    steps: int
+    marker: str
+
+
+@dataclass(frozen=True)
+class CreationSchema:
+    """An action that makes a thing which is not there before, such as water in a pot.
+
+    Attributes:
+        action: with the parameter ``thing`` for what it makes, of the class ``class_name``.
+        unmade: unary predicate of things that wait to be made; the action needs and deletes it.
+    """
+
+    action: str
+    thing: str
+    class_name: str
+    unmade: str

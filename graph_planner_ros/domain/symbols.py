@@ -80,9 +80,13 @@ class GoalLiteral:
 
 @dataclass(frozen=True)
 class Goal:
-    """A conjunction with existential variables; variables in one ``distinct`` tuple stand for different things."""
+    """A conjunction with existential variables; variables in one ``distinct`` tuple stand for different things.
+
+    ``optional``: when there is no way to it, a task goes on with its next goal.
+    """
 
     variables: tuple[GoalVariable, ...]
     literals: tuple[GoalLiteral, ...]
     distinct: tuple[tuple[str, ...], ...] = ()
     text: str = ""
+    optional: bool = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction
 
@@ -62,6 +62,7 @@ class ParsedObservation:
         failed: whether the text says that the last command had no effect; ``reason`` are its words.
         complete: predicates of which the text lists every true atom (closed world): what it does not list is false.
         complete_places: places of which the text lists the whole content.
+        answered: whether a sentence of the text was understood; False if all that is here comes from commands.
     """
 
     facts: tuple[ObservedFact, ...] = ()
@@ -71,6 +72,12 @@ class ParsedObservation:
     reason: str = ""
     complete: frozenset[str] = frozenset()
     complete_places: frozenset[str] = frozenset()
+    answered: bool = True
+
+    @property
+    def understood(self) -> bool:
+        """Whether the text says anything that can be believed."""
+        return self.answered and bool(self.facts or self.complete or self.complete_places)
 
 
 @dataclass(frozen=True)
@@ -79,13 +86,14 @@ class Context:
 
     Attributes:
         objects: instance -> class, of everything known. location: where the agent is; empty if unknown.
-        command: the last command. commands: the admissible ones now.
+        command: the last command. commands: the admissible ones now. goal: of the task, in the world's words.
     """
 
     objects: Mapping[str, str] = field(default_factory=dict)
     location: str = ""
     command: str = ""
     commands: Sequence[str] = ()
+    goal: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,8 @@ class Grounding:
     """A command for an action.
 
     Attributes:
-        command: one of the admissible commands; None if none is safe, and then ``reason`` says why.
+        command: one of the admissible commands; None if none is safe, and then ``reason`` says why; empty if the action
+            needs no command in this world, because what it does happens by itself (looking at where one has arrived).
         score: 0 to 1.
     """
 
@@ -110,6 +119,18 @@ class ObservationParser(Protocol):
 
     def goals(self, text: str, context: Context) -> tuple[Goal, ...]:
         """Read a goal in the world's words; empty if it is not understood."""
+
+
+@runtime_checkable
+class GoalLearner(Protocol):
+    """A parser that also finds goals in observations, such as the steps of a recipe."""
+
+    def learned(self, text: str, context: Context, urgent: bool = False) -> tuple[Goal, ...]:
+        """Return the goals that an observation adds to those of the task; mostly none.
+
+        Args:
+            urgent: those that come before all others, instead of those that come after them.
+        """
 
 
 class CommandGrounder(Protocol):

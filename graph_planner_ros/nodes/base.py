@@ -6,8 +6,9 @@ runs on a thread of the node's own; `ManagedNode.on_executor` brings a result ba
 
 from __future__ import annotations
 
+import math
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +30,25 @@ IMAGES = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
 """Images of a camera that offers them reliably; who subscribes with `SENSOR` gets them too."""
 SENSOR = qos_profile_sensor_data
 """Streams in which only the newest counts."""
+TRANSFORMS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""For readers of ``/tf``: whatever its writers offer is taken. A lost pose matters less than those after it, which a
+reliable reader gets only once the lost one was sent again; in between it is interpolated."""
 
 ALWAYS_ALLOWED = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters that rclpy itself declares, or whose names begin so."""
+
+MOST_WARNINGS = 500
+"""So many different warnings a node logs; who sends it nonsense that is always new must not fill the disk."""
+
+
+def take_all(subscription: Any, most: int) -> Iterator[Any]:
+    """Yield the messages, at most ``most``, that wait behind the one in whose callback this is called."""
+    for _ in range(most):
+        with subscription.handle:
+            taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+        if taken is None:
+            return
+        yield taken[0]
 
 
 class ParameterError(ValueError):
@@ -72,6 +89,8 @@ class Param:
 
     def problem(self, value: Any) -> str:
         """Return why ``value`` is not acceptable, or an empty string."""
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"parameter '{self.name}' is {value}; expected a finite number"
         if self.choices and value not in self.choices:
             return f"parameter '{self.name}' is '{value}'; expected one of: {', '.join(self.choices)}"
         return ""
@@ -141,9 +160,10 @@ class ManagedNode(LifecycleNode):
 
     def warn_once(self, key: str, text: str) -> None:
         """Log a warning, but only the first time for this ``key``."""
-        if key not in self._warned:
-            self._warned.add(key)
-            self.get_logger().warning(text)
+        if key in self._warned or len(self._warned) > MOST_WARNINGS:
+            return
+        self._warned.add(key)
+        self.get_logger().warning(text if len(self._warned) <= MOST_WARNINGS else "further warnings are left out")
 
     def on_executor(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call ``function`` on the executor thread; may be called from any thread."""

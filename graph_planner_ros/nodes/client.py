@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import rclpy
+from action_msgs.msg import GoalInfo
 from action_msgs.msg import GoalStatus as ActionStatus
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
@@ -19,6 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 import graph_planner_ros.msg as messages
 from graph_planner_ros.action import ExecuteTask
 from graph_planner_ros.nodes.base import LATCHED, RELIABLE
+from graph_planner_ros.nodes.task_messages import task_id_of
 from graph_planner_ros.planning.result import TaskStatus
 
 SUCCESS = (TaskStatus.SUCCEEDED, TaskStatus.ALREADY_SATISFIED)
@@ -26,6 +29,15 @@ RESENDS = 2
 """How often an instruction is sent again because the planner was restarted."""
 Listener = Callable[[Any], None]
 _numbers = itertools.count()
+
+
+def task_status(number: int) -> TaskStatus:
+    """Return the outcome of that number; what is none counts as lost."""
+    try:
+        status = TaskStatus(number)
+    except ValueError:
+        return TaskStatus.NODE_LOST
+    return TaskStatus.NODE_LOST if status in (TaskStatus.IDLE, TaskStatus.RUNNING) else status
 
 
 @dataclass
@@ -66,7 +78,8 @@ class TaskClient:
     """One node with its own context, so that several can live in one process. Use it in a ``with`` block.
 
     Args:
-        namespace: of the robot. on_message: called with every Plan, SubtaskCompleted, ActionFailure and GoalStatus.
+        namespace: of the robot. on_message: called with every Plan, SubtaskCompleted, ActionFailure and GoalStatus of
+            the instruction under way; what is told of others' instructions is left out.
         domain_id: ROS domain; None: that of the environment.
     """
 
@@ -83,6 +96,7 @@ class TaskClient:
         self._on_message = on_message
         self._action = ActionClient(self.node, ExecuteTask, "execute_task")
         self._report: TaskReport | None = None
+        self._task_id = ""
         self._seen = 0.0
         self._idle = False
         self.node.create_subscription(messages.Plan, "plan", self._receive, LATCHED)
@@ -159,7 +173,31 @@ class TaskClient:
     ) -> str:
         """Send the instruction and fill in the report; return why it must be sent again, or an empty string."""
         known = self._planners()
-        sent = self._action.send_goal_async(ExecuteTask.Goal(instruction=report.instruction))
+        goal_id = GoalInfo().goal_id
+        goal_id.uuid = list(uuid.uuid4().bytes)
+        self._task_id = report.task_id = task_id_of(goal_id)
+        sent = self._action.send_goal_async(ExecuteTask.Goal(instruction=report.instruction), goal_uuid=goal_id)
+        try:
+            return self._follow(report, sent, known, deadline, cancel, abort)
+        except BaseException:
+            self._call_off(sent)
+            raise
+
+    def _call_off(self, sent: Any) -> None:
+        """Cancel what was sent, since nobody will hear of its end: whoever waited for it failed or was interrupted."""
+        self._on_message = lambda message: None
+        if self.spin_until(sent.done, 3.0, lambda: False) and sent.result().accepted:
+            self.spin_until(sent.result().cancel_goal_async().done, 3.0, lambda: False)
+
+    def _follow(
+        self,
+        report: TaskReport,
+        sent: Any,
+        known: frozenset[bytes],
+        deadline: float,
+        cancel: Callable[[], bool],
+        abort: Callable[[], str],
+    ) -> str:
         sent_at = time.monotonic()
 
         def answered() -> bool:
@@ -220,15 +258,19 @@ class TaskClient:
         if answer.status == ActionStatus.STATUS_UNKNOWN:
             report.status, report.reason = TaskStatus.NODE_LOST, "the planner lost the task"
             return
-        report.status, report.reason, report.task_id = TaskStatus(result.status), result.reason, result.task_id
+        report.status, report.reason = task_status(result.status), result.reason
+        if report.status is TaskStatus.NODE_LOST and not report.reason:
+            report.reason = f"the planner gave no outcome (status {result.status})"
         report.steps, report.replans = result.steps, result.replans
         report.planning_time, report.duration = result.planning_time, result.duration
         report.not_understood, report.suggestions = tuple(result.not_understood), tuple(result.suggestions)
 
     def _receive(self, message: Any) -> None:
         report = self._report
-        if report is not None and bool(getattr(message, "task_id", "")):
-            if isinstance(message, messages.Plan) and message.instruction == report.instruction:
+        if message.task_id and message.task_id != self._task_id:
+            return  # somebody else's
+        if report is not None and message.task_id:
+            if isinstance(message, messages.Plan):
                 report.revisions += 1
                 report.plans.append(message)
             elif isinstance(message, messages.ActionFailure):

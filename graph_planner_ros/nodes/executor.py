@@ -15,12 +15,12 @@ from graph_planner_ros.conversions import (
     completion_to_msg,
     failure_to_msg,
     from_stamp,
-    graph_from_msg,
     header,
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.nodes.base import KEPT, LATCHED, RELIABLE, ManagedNode, Param
+from graph_planner_ros.nodes.belief_messages import receive_graph
 from graph_planner_ros.nodes.mailbox import Mailbox
 from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.nodes.skill_client import SkillClient, SkillTimeouts
@@ -145,11 +145,10 @@ class ExecutorNode(ManagedNode):
     # ---- callbacks
 
     def _on_graph(self, message: messages.SceneGraph) -> None:
-        try:
-            self._graph = graph_from_msg(message)
-        except ValueError as error:
-            self.warn_once(str(error), f"scene graph refused: {error}")
+        graph = receive_graph(message, self._domain, lambda text: self.warn_once(text, text))
+        if graph is None:
             return
+        self._graph = graph
         if self._memory is not None:
             self._memory.put_graph(self._graph)
         if self._job is not None:

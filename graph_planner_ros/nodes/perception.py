@@ -14,7 +14,6 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
@@ -24,14 +23,14 @@ from graph_planner_ros import msg as messages
 from graph_planner_ros.conversions import (
     detection_to_msg,
     from_stamp,
-    graph_from_msg,
     graph_to_msg,
     header,
     matrix_from_transform,
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, SENSOR, ManagedNode, Param
+from graph_planner_ros.nodes.base import IMAGES, KEPT, LATCHED, SENSOR, TRANSFORMS, ManagedNode, Param, take_all
+from graph_planner_ros.nodes.belief_messages import receive_graph
 from graph_planner_ros.nodes.frame_messages import STREAMS, frame_from_messages
 from graph_planner_ros.nodes.frames import FrameAssembler
 from graph_planner_ros.nodes.markers import graph_markers
@@ -65,6 +64,8 @@ PARAMETERS = (
     Param("transform_timeout", 1.0, "longest wait of an image for its transform, seconds of ROS time", 0.0, 10.0),
 )
 KINDS = tuple(STREAMS)
+WAITING_FRAMES = 10
+"""So many frames wait for their transforms; when it is known where the camera was, the newest of them is used."""
 FUTURE = 1.0
 """Events further ahead of time than this [s] are of a simulation that ran before."""
 
@@ -79,7 +80,7 @@ class PerceptionNode(ManagedNode):
         self._worker: PerceptionWorker | None = None
         self._fixtures: SceneGraph | None = None
         self._jump: Any = None
-        self._pending: tuple[float, dict[str, Any]] | None = None
+        self._pending: deque[tuple[float, dict[str, Any]]] = deque(maxlen=WAITING_FRAMES)
         self._holding: tuple[float, bool] | None = None
         self._last_event = float("-inf")
         self._restored = float("-inf")
@@ -96,10 +97,12 @@ class PerceptionNode(ManagedNode):
         self._domain = load_domain(self.value("domain"))
         name = str(self.value("state_file"))
         self._state_file = Path(name).expanduser() if name else None
-        self._graph, problem = load_or_empty(load_graph, self._state_file, self._domain)
+        self._graph, problem, left_out = load_or_empty(load_graph, self._state_file, self._domain)
         if problem:
             self.get_logger().error(problem)
             self._keep_aside()
+        if left_out:
+            self.get_logger().warning(f"the stored belief {self._state_file} is used in part: {left_out}")
         self._restored = self._graph.stamp if self._graph.nodes else float("-inf")
         self._graph.frame_id = str(self.value("map_frame"))
         self._buffer = TransformBuffer()
@@ -115,12 +118,13 @@ class PerceptionNode(ManagedNode):
         self._graphs = self.create_publisher(messages.SceneGraph, "scene_graph", LATCHED)
         self._markers = self.create_publisher(MarkerArray, "markers", 1)
         subscribe = self.create_subscription
+        self._transforms = subscribe(TFMessage, "/tf", self._on_transforms, TRANSFORMS)
         self._entities = [
             self._detections,
             self._graphs,
             self._markers,
-            subscribe(TFMessage, "/tf", functools.partial(self._on_transforms, False), QoSProfile(depth=100)),
-            subscribe(TFMessage, "/tf_static", functools.partial(self._on_transforms, True), LATCHED),
+            self._transforms,
+            subscribe(TFMessage, "/tf_static", functools.partial(self._add_transforms, True), LATCHED),
             subscribe(messages.SceneGraph, "fixtures", self._on_fixtures, LATCHED),
             subscribe(Bool, "gripper/holding", self._on_holding, 10),
             subscribe(messages.SubtaskCompleted, "events/subtask_completed", self._on_completed, KEPT),
@@ -165,7 +169,8 @@ class PerceptionNode(ManagedNode):
             self._jump = None
         self.destroy_all([*self._entities, *self._streams.values()])
         self._entities, self._streams = [], {}
-        self._fixtures, self._pending, self._holding, self._newest = None, None, None, None
+        self._fixtures, self._holding, self._newest = None, None, None
+        self._pending.clear()
         self._last_event = float("-inf")
 
     def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
@@ -223,10 +228,20 @@ class PerceptionNode(ManagedNode):
             return
         frame = self._assembler.add(kind, stamp, message, self.now())
         if frame is not None:
-            self._pending = frame
+            self._pending.append(frame)
             self._try_pending()
 
-    def _on_transforms(self, static: bool, message: TFMessage) -> None:
+    def _on_transforms(self, message: TFMessage) -> None:
+        """Take this message and all that wait behind it, before the next image: they are many and small.
+
+        One callback for each would lag behind on a busy machine, and images would be dropped for the want of them.
+        """
+        self._add_transforms(False, message)
+        for waiting in take_all(self._transforms, TRANSFORMS.depth):
+            self._add_transforms(False, waiting)
+        self._try_pending()
+
+    def _add_transforms(self, static: bool, message: TFMessage) -> None:
         for item in message.transforms:
             try:
                 self._buffer.add(
@@ -238,18 +253,10 @@ class PerceptionNode(ManagedNode):
                 )
             except ValueError as error:
                 self.warn_once(f"tf {item.child_frame_id}", f"transform of '{item.child_frame_id}' refused: {error}")
-        self._try_pending()
 
     def _on_fixtures(self, message: messages.SceneGraph) -> None:
-        if message.domain and message.domain != self._domain.name:
-            self._complain(f"fixtures of domain '{message.domain}' ignored; this is '{self._domain.name}'")
-            return
-        try:
-            fixtures = graph_from_msg(message)
-            for node in fixtures.nodes.values():
-                self._domain.class_of(node.label)
-        except (ValueError, KeyError) as error:
-            self._complain(f"map of the fixtures refused: {error}")
+        fixtures = receive_graph(message, self._domain, self._complain, "map of the fixtures")
+        if fixtures is None:
             return
         first = self._fixtures is None
         self._fixtures = fixtures
@@ -278,7 +285,8 @@ class PerceptionNode(ManagedNode):
         )
         self._buffer.clear()
         self._assembler.clear()
-        self._pending, self._holding = None, None
+        self._pending.clear()
+        self._holding = None
         self._last_event = self._restored = float("-inf")
         self._early.clear()
         if self._worker is not None:
@@ -287,21 +295,34 @@ class PerceptionNode(ManagedNode):
     # ---- frames
 
     def _try_pending(self) -> None:
-        """Give the pending frame to the worker as soon as the camera's pose at its stamp is known."""
-        if self._pending is None or self._worker is None:
+        """Give the worker the newest waiting frame for which it is known where the camera was."""
+        if self._worker is None:
             return
-        stamp, parts = self._pending
-        optical = str(parts["depth"].header.frame_id)
-        try:
-            # No extrapolation: with the pose of a moment before, everything seen while turning would be misplaced.
-            pose = self._buffer.lookup(str(self.value("map_frame")), optical, stamp, tolerance=1e-3)
-        except TransformError as error:
-            if self.now() - stamp > self.value("transform_timeout"):
-                self._pending = None
-                self._complain(f"an image was dropped: {error}")
+        for index in reversed(range(len(self._pending))):
+            stamp, parts = self._pending[index]
+            try:
+                # No extrapolation: with the pose of a moment before, everything seen while turning would be misplaced.
+                pose = self._buffer.lookup(
+                    str(self.value("map_frame")), str(parts["depth"].header.frame_id), stamp, tolerance=1e-3
+                )
+            except TransformError as error:
+                self._give_up_late(index, error)
+                continue
+            for _ in range(index + 1):  # older ones are no news any more
+                self._pending.popleft()
+            self._use(stamp, parts, pose)
             return
-        self._pending = None
+
+    def _give_up_late(self, index: int, error: TransformError) -> None:
+        if self.now() - self._pending[index][0] > self.value("transform_timeout"):
+            del self._pending[index]
+            self._complain(f"an image was dropped: {error}")
+
+    def _use(self, stamp: float, parts: dict[str, Any], pose: Any) -> None:
+        if stamp < self._restored:
+            self._restored = float("-inf")  # the stored belief is of a time that has begun anew since
         robot = self._robot_state(stamp)
+        assert self._worker is not None
         self._worker.put_frame(lambda: (self._make_frame(stamp, parts, pose), robot))
 
     def _make_frame(self, stamp: float, parts: dict[str, Any], pose: Any) -> Frame:

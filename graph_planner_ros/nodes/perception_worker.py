@@ -15,6 +15,7 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import GroundAction
 from graph_planner_ros.perception.frame import Frame
 from graph_planner_ros.perception.pipeline import PerceptionPipeline, ProcessedFrame
+from graph_planner_ros.scene.admission import known_part, summary
 from graph_planner_ros.scene.effects import apply_effects
 from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.scene.merging import SceneUpdater
@@ -156,15 +157,16 @@ class PerceptionWorker:
         self._saved_revision, self._saved_at = self.graph.revision, now
 
 
-def load_or_empty(load: Callable[[Path], SceneGraph], path: Path | None, domain: Domain) -> tuple[SceneGraph, str]:
-    """Return the stored belief, or an empty one with a sentence saying why."""
+def load_or_empty(load: Callable[[Path], SceneGraph], path: Path | None, domain: Domain) -> tuple[SceneGraph, str, str]:
+    """Return the stored belief, or an empty one with a sentence saying why; and what of the stored one is left out."""
     empty = SceneGraph(domain=domain.name)
     if path is None or not path.exists():
-        return empty, ""
+        return empty, "", ""
     try:
         graph = load(path)
     except (ValueError, OSError) as error:
-        return empty, f"the stored belief is not used: {error}"
+        return empty, f"the stored belief is not used: {error}", ""
     if graph.domain != domain.name:
-        return empty, f"the stored belief is not used: it is of domain '{graph.domain}', not '{domain.name}'"
-    return graph, ""
+        return empty, f"the stored belief is not used: it is of domain '{graph.domain}', not '{domain.name}'", ""
+    known, left_out = known_part(graph, domain)
+    return known, "", summary(left_out)

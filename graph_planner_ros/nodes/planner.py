@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from graph_planner_ros.action import ExecuteTask
 from graph_planner_ros.conversions import (
     failure_from_msg,
     from_stamp,
-    graph_from_msg,
     header,
     step_from_msg,
 )
@@ -31,6 +29,7 @@ from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.symbols import Goal
 from graph_planner_ros.language.instruction import InstructionParser, ParseStatus
 from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Param
+from graph_planner_ros.nodes.belief_messages import receive_graph
 from graph_planner_ros.nodes.mailbox import ExecutorBeat, Mailbox, StepEvent
 from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.nodes.task_messages import (
@@ -38,6 +37,7 @@ from graph_planner_ros.nodes.task_messages import (
     plan_message,
     result_message,
     status_message,
+    task_id_of,
     trace_message,
 )
 from graph_planner_ros.nodes.task_runner import RunnerSettings, TaskOutcome, TaskRunner, TaskView
@@ -71,7 +71,7 @@ class _Task:
     def __init__(self, node: PlannerNode, goal_handle: Any) -> None:
         self.node = node
         self.goal_handle = goal_handle
-        self.task_id = uuid.uuid4().hex[:12]
+        self.task_id = task_id_of(goal_handle.goal_id)
         self.instruction = str(goal_handle.request.instruction)
         self.mailbox = Mailbox()
         self.phase_text = "starting"
@@ -299,16 +299,10 @@ class PlannerNode(ManagedNode):
     # ---- subscriptions
 
     def _on_graph(self, message: messages.SceneGraph) -> None:
-        if message.domain and message.domain != self._domain.name:
-            self.warn_once(
-                message.domain, f"scene graph of domain '{message.domain}' ignored; this is '{self._domain.name}'"
-            )
+        graph = receive_graph(message, self._domain, lambda text: self.warn_once(text, text))
+        if graph is None:
             return
-        try:
-            self._graph = graph_from_msg(message)
-        except ValueError as error:
-            self.warn_once(str(error), f"scene graph refused: {error}")
-            return
+        self._graph = graph
         if self._task is not None:
             self._task.mailbox.put_graph(self._graph)
 

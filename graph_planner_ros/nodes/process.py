@@ -22,6 +22,14 @@ DELIVERY = 1.0
 ANSWER_DELIVERY = 0.5
 """Wait at the end of a process for an answer of an action to arrive [s of wall time]."""
 
+BAD_PARAMETERS = (
+    ParameterError,
+    rclpy.exceptions.ParameterAlreadyDeclaredException,
+    rclpy_implementation.RCLError,  # a file of parameters that cannot be read; the message names it
+    rclpy_implementation.UnknownROSArgsError,
+)
+"""What goes wrong at the start of a node because of its arguments; a restart cannot help."""
+
 
 class Spinner:
     """Spins one node on a thread; an exception in a callback is logged and counted, and the node goes on."""
@@ -69,11 +77,11 @@ def run_node(factory: Callable[[], ManagedNode], arguments: list[str] | None = N
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    rclpy.init(args=arguments, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     try:
+        rclpy.init(args=arguments, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
         node = factory()
-    except (ParameterError, rclpy.exceptions.ParameterAlreadyDeclaredException) as error:
-        print(f"bad parameters: {error}", file=sys.stderr)
+    except BAD_PARAMETERS as error:
+        print(f"bad parameters: {' '.join(str(error).split())}", file=sys.stderr)
         rclpy.try_shutdown()
         return 2
     spinner = Spinner(node)

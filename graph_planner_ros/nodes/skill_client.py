@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
 
 from graph_planner_ros.action import ExecuteSkill
@@ -195,4 +196,9 @@ class SkillClient:
         if response is None:
             return
         call.handle = None
-        call.queue.put(("result", skill_result_from_msg(response.result)))
+        result = skill_result_from_msg(response.result)
+        if result.succeeded and response.status in (GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_UNKNOWN):
+            # a server that failed inside sends an empty result, whose status reads as success
+            reason = f"the bridge gave no outcome (state {response.status} of its action)"
+            result = SkillResult(SkillStatus.EXECUTION_FAILED, "no_outcome", reason)
+        call.queue.put(("result", result))

@@ -11,21 +11,18 @@ from typing import Any
 
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
 
 from graph_planner_ros import msg as messages
 from graph_planner_ros.conversions import detection_from_msg, from_stamp, matrix_from_transform, step_from_msg
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.nodes.base import LATCHED, SENSOR, ManagedNode
+from graph_planner_ros.nodes.base import LATCHED, SENSOR, TRANSFORMS, ManagedNode
 from graph_planner_ros.perception.transforms import TransformBuffer, TransformError
 from graph_planner_ros.scene.belief import place_relation
 from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.memory import Mask, MemoryFileError, Sighting, SkillMemory
 from graph_planner_ros.skills.task_objects import TaskObjects, is_movable, task_objects
 
-TRANSFORMS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""A lost pose matters less than those after it, which a reliable reader gets only once the lost one was sent again."""
 TRANSFORM_TIMEOUT = 1.0
 """Longest wait [s, ROS time] of detections for the robot's pose at their time."""
 LARGEST_IMAGE = 16384

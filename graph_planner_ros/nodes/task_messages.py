@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graph_planner_ros import msg as messages
 from graph_planner_ros.action import ExecuteTask
 from graph_planner_ros.conversions import header, plan_to_msg, verification_to_msg
@@ -16,6 +18,11 @@ PLAN_STATUS = {
     TaskStatus.CANCELLED: messages.Plan.CANCELLED,
 }
 """State of a task -> state of its plan; all others are FAILED."""
+
+
+def task_id_of(goal_id: Any) -> str:
+    """Return the id of the task that a goal of ``execute_task`` becomes, so that its sender knows which is its own."""
+    return bytes(goal_id.uuid).hex()[:12]
 
 
 def plan_message(view: TaskView, now: float) -> messages.Plan:

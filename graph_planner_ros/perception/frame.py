@@ -16,6 +16,9 @@ BoolArray = NDArray[np.bool_]
 DEPTH_SCALES = {"32FC1": 1.0, "16UC1": 0.001, "mono16": 0.001}
 """Metres in one unit of depth, by the image's encoding (REP 118)."""
 
+FARTHEST = 1000.0
+"""No depth camera sees further than this [m]; larger values are damaged or mean that nothing was met."""
+
 
 class FrameError(ValueError):
     """A camera image cannot be used; the message says what is wrong and what was expected."""
@@ -63,6 +66,9 @@ class Frame:
         for name, image in (("rgb", self.rgb), ("instance", self.instances)):
             if image is not None and image.shape[:2] != size:
                 raise FrameError(f"the {name} image is {image.shape[:2]}, the depth image is {size}")
+        if self.instances is not None and (self.instances.ndim != 2 or self.instances.dtype.kind not in "iu"):
+            found = f"{self.instances.ndim} dimensions of {self.instances.dtype}"
+            raise FrameError(f"the instance image has one whole number for each pixel, not {found}")
         if self.intrinsics.fx <= 0.0 or self.intrinsics.fy <= 0.0:
             raise FrameError(f"the camera is not calibrated: {self.intrinsics}")
         if np.shape(self.camera_pose) != (4, 4):
@@ -122,7 +128,7 @@ def decode_depth(encoding: str, image: ArrayLike) -> NDArray[np.float32]:
     if array.ndim != 2 or array.size == 0:
         raise FrameError(f"a depth image has height and width, got the shape {array.shape}")
     metres = array.astype(np.float32) * np.float32(scale)
-    metres[~np.isfinite(metres) | (metres <= 0.0)] = np.nan
+    metres[~np.isfinite(metres) | (metres <= 0.0) | (metres > FARTHEST)] = np.nan
     return metres
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.domain.symbols import Atom, SymbolicState
+from graph_planner_ros.planning.ways import Ways
 
 PLACEHOLDER_PREFIX = "unseen_"
 
@@ -56,6 +58,7 @@ def candidate_places(domain: Domain, state: SymbolicState) -> tuple[str, ...]:
     return tuple(sorted(name for name in places if fact is None or Atom(fact, (name,)) in state.atoms))
 
 
+@lru_cache(maxsize=32)
 def find_observes(domain: Domain) -> frozenset[str]:
     """Return the predicates of a place that become true when something is looked for there, e.g. ``{observed}``."""
     hypotheses = domain.hypotheses
@@ -65,6 +68,36 @@ def find_observes(domain: Domain) -> frozenset[str]:
     places = {name for name, of in schema.parameters if domain.is_a(of, hypotheses.place_type)}
     return frozenset(
         term.predicate for term in schema.added if len(term.arguments) == 1 and term.arguments[0] in places
+    )
+
+
+@lru_cache(maxsize=32)
+def find_needs(domain: Domain) -> tuple[tuple[str, bool], ...]:
+    """Return what must be true or false of a place so that it can be looked into, apart from being there."""
+    hypotheses = domain.hypotheses
+    if hypotheses is None:
+        return ()
+    schema = domain.action(hypotheses.action)
+    places = {name for name, of in schema.parameters if domain.is_a(of, hypotheses.place_type)}
+    return tuple(
+        (literal.predicate, literal.positive)
+        for literal in schema.preconditions
+        if len(literal.arguments) == 1
+        and literal.arguments[0] in places
+        and literal.predicate not in {domain.location, *domain.static_predicates}
+    )
+
+
+@lru_cache(maxsize=128)
+def achieving_cost(domain: Domain, predicate: str, positive: bool) -> float:
+    """Return the fixed cost of the cheapest action that makes a predicate true or false; 0 if none does."""
+    return min(
+        (
+            schema.cost
+            for schema in domain.actions.values()
+            if any(term.predicate == predicate for term in (schema.added if positive else schema.deleted))
+        ),
+        default=0.0,
     )
 
 
@@ -87,6 +120,32 @@ def find_arguments(domain: Domain, arguments: tuple[str, ...]) -> tuple[str, str
     return thing, place
 
 
+def look_from(domain: Domain, state: SymbolicState, place: str) -> tuple[str, ...]:
+    """Return where the robot must be to look into a place: the place itself, or what a fact ties to it.
+
+    Raises:
+        DomainError: if the domain has no hypotheses.
+    """
+    predicate = _stand(domain)
+    if predicate is None:
+        return (place,)
+    return tuple(sorted(a.arguments[1] for a in state.atoms if a.predicate == predicate and a.arguments[0] == place))
+
+
+@lru_cache(maxsize=32)
+def _stand(domain: Domain) -> str | None:
+    """Return the predicate that ties a place to where it is looked into from; None if that is the place itself."""
+    if domain.hypotheses is None:
+        raise DomainError(f"the domain {domain.name!r} has no hypotheses")
+    schema = domain.action(domain.hypotheses.action)
+    names = {literal.predicate: literal.arguments for literal in schema.preconditions if literal.positive}
+    place = names.get(domain.hypotheses.candidate, ("", ""))[-1]
+    here = names.get(domain.location or "", ("",))[0]
+    if here in ("", place):
+        return None
+    return next((predicate for predicate, arguments in names.items() if arguments == (place, here)), None)
+
+
 def with_hypotheses(domain: Domain, state: SymbolicState, hypotheses: Hypotheses) -> SymbolicState:
     """Return the state with the placeholders in it: type, class facts, candidate places and their costs.
 
@@ -97,7 +156,7 @@ def with_hypotheses(domain: Domain, state: SymbolicState, hypotheses: Hypotheses
         return state
     objects = dict(state.objects)
     atoms = set(state.atoms)
-    functions = dict(state.functions)
+    functions = state.functions.copy() if isinstance(state.functions, Ways) else dict(state.functions)
     known = [name for name, of in objects.items() if domain.is_a(of, symbols.item_type)]
     atoms.update(Atom(symbols.found, (name,)) for name in known)
     for placeholder in hypotheses.placeholders:

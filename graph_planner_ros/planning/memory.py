@@ -1,8 +1,8 @@
 """MemPlan's two memories: where things of a kind tend to be, and where they were looked for in vain.
 
 Positive memory prices hypotheses, negative memory excludes them (MemPlan 3.2, 3.3, A.6). Beyond the paper,
-refutations have a confidence that fades, are withdrawn when later evidence contradicts them, and the least certain
-can be relaxed when nothing else is left.
+refutations have a confidence that fades, are withdrawn when later evidence contradicts them, and those that are not
+certain can be relaxed when nothing else is left.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.planning.prior import domain_prior
 from graph_planner_ros.planning.storage import StoredMemoryError, read_json, write_json
 
 KAPPA_BASE = 1.0
@@ -30,8 +31,8 @@ class PositiveMemory:
     """A graph of labels and the places where they were seen together, with the domain's YAML as its prior.
 
     The cost of the hypothesis that a thing is in a place is ``kappa_base + lambda * (1 - relevance)``. Relevance is the
-    cosine of the query (goal text and missing thing) with a document of the place's one-hop neighbourhood, min-max
-    normalised over the candidates.
+    cosine of the query (goal text and missing thing) with a document of the place's one-hop neighbourhood, or what a
+    learned prior says where the domain has one (`prior.Prior.chance`), min-max normalised over the candidates.
 
     Attributes:
         kappa_base, scale: the constants of the cost (the paper's kappa_base and lambda).
@@ -86,8 +87,12 @@ class PositiveMemory:
 
     def relevance(self, goal_text: str, label: str, places: Mapping[str, str]) -> dict[str, float]:
         """Return place -> relevance 0..1, min-max normalised over the places (all 1 if they are all the same)."""
-        query = self._query(goal_text, label)
-        raw = {place: _cosine(query, self._document(place, place_label)) for place, place_label in places.items()}
+        prior = domain_prior(self.domain)
+        if prior is not None and prior.knows(label):
+            raw = {place: prior.chance(label, place_label) for place, place_label in places.items()}
+        else:
+            query = self._query(goal_text, label)
+            raw = {place: _cosine(query, self._document(place, place_label)) for place, place_label in places.items()}
         if not raw:
             return {}
         low, high = min(raw.values()), max(raw.values())
@@ -173,7 +178,7 @@ class Refutation:
     Attributes:
         what: class name, or instance id where one instance was meant. place: instance id of the place.
         confidence: 0..1 at ``stamp`` [s of ROS time]. relaxations: how often it was given up for lack of alternatives.
-        relaxed: it is given up at present.
+        relaxed: it is given up at present. earlier: it was made in a task before the present one.
         known: things of the kind that were known to be there: there is no *other* one.
     """
 
@@ -184,6 +189,15 @@ class Refutation:
     relaxations: int = 0
     relaxed: bool = False
     known: tuple[str, ...] = ()
+    earlier: bool = False
+
+
+DOUBTFUL = 0.7
+"""Default confidence below which a refutation is not certain: looking into an open container or at a surface from
+close gives more (`session.FOUND_NOTHING_CONFIDENCE`, `supposing.OBSERVED_CONFIDENCE`), unless perception says that it
+saw only a part; that a thing was not where it was believed to be gives less (`tracking`)."""
+MAX_LOOKS_AGAIN = 3
+"""Default number of places that a task looks at once more because the first look was not certain."""
 
 
 class NegativeMemory:
@@ -193,25 +207,47 @@ class NegativeMemory:
         half_life: seconds after which a refutation is half as certain.
         threshold: a refutation that is less certain than this no longer excludes anything.
         max_relaxations: how often one refutation may be given up in one task.
+        doubtful: only refutations that were less certain than this when they were made are given up; those of earlier
+            tasks are whatever they were, as people may have brought things since.
+        max_looks_again: how many refutations of the present task may be given up in it.
     """
 
-    def __init__(self, half_life: float = 1800.0, threshold: float = 0.25, max_relaxations: int = 1) -> None:
-        if half_life <= 0.0 or not 0.0 <= threshold <= 1.0 or max_relaxations < 0:
+    def __init__(
+        self,
+        half_life: float = 1800.0,
+        threshold: float = 0.25,
+        max_relaxations: int = 1,
+        doubtful: float = DOUBTFUL,
+        max_looks_again: int = MAX_LOOKS_AGAIN,
+    ) -> None:
+        if half_life <= 0.0 or not (0.0 <= threshold <= 1.0 and 0.0 <= doubtful <= 1.0):
             raise ValueError(
-                "negative memory expects half_life > 0, 0 <= threshold <= 1 and max_relaxations >= 0, "
-                f"got {half_life}, {threshold} and {max_relaxations}"
+                "negative memory expects half_life > 0, 0 <= threshold <= 1 and 0 <= doubtful <= 1, "
+                f"got {half_life}, {threshold} and {doubtful}"
+            )
+        if max_relaxations < 0 or max_looks_again < 0:
+            raise ValueError(
+                "negative memory expects max_relaxations >= 0 and max_looks_again >= 0, "
+                f"got {max_relaxations} and {max_looks_again}"
             )
         self.half_life = half_life
         self.threshold = threshold
         self.max_relaxations = max_relaxations
+        self.doubtful = doubtful
+        self.max_looks_again = max_looks_again
+        self._looks_again = 0
+        self._moot: dict[str, float] = {}
         self._entries: dict[tuple[str, str], Refutation] = {}
 
     def refute(self, what: str, place: str, confidence: float, stamp: float, known: Iterable[str] = ()) -> None:
-        """Note that no ``what`` but those in ``known`` is in ``place``; newer evidence replaces older."""
+        """Note that no ``what`` but those in ``known`` is in ``place``; newer evidence replaces older.
+
+        Evidence from before the last `withdraw_before` is not taken.
+        """
         before = self._entries.get((what, place))
-        if before is not None and before.stamp > stamp:
+        if (before is not None and before.stamp > stamp) or stamp < self._moot.get(what, stamp):
             return
-        relaxations = before.relaxations if before is not None else 0
+        relaxations = before.relaxations if before is not None and not before.earlier else 0
         certainty = min(max(confidence, 0.0), 1.0)
         self._entries[what, place] = Refutation(what, place, certainty, stamp, relaxations, known=tuple(sorted(known)))
 
@@ -239,31 +275,46 @@ class NegativeMemory:
         del self._entries[what, place]
         return True
 
+    def withdraw_before(self, what: str, stamp: float) -> int:
+        """Withdraw what was refuted before ``stamp``, and return how much: a ``what`` was seen then, and has gone.
+
+        Where it was not before it went, it may be now.
+        """
+        self._moot[what] = max(stamp, self._moot.get(what, stamp))
+        moot = [key for key, entry in self._entries.items() if key[0] == what and entry.stamp < stamp]
+        for key in moot:
+            del self._entries[key]
+        return len(moot)
+
     def relax(self, what: str, places: Sequence[str], now: float) -> Refutation | None:
-        """Give up the least certain refutation of ``what`` that may still be given up; None if there is none."""
-        choices = [
-            entry
-            for place in places
-            if (entry := self._entries.get((what, place))) is not None
-            and not entry.relaxed
-            and entry.relaxations < self.max_relaxations
-        ]
+        """Give up the least certain refutation of ``what`` that may be given up; None if there is none."""
+        entries = [entry for place in places if (entry := self._entries.get((what, place))) is not None]
+        choices = [entry for entry in entries if self._may_relax(entry)]
         if not choices:
             return None
         weakest = min(choices, key=lambda entry: (self.confidence(what, entry.place, now), entry.stamp, entry.place))
+        self._looks_again += not weakest.earlier
         weakest.relaxed = True
         weakest.relaxations += 1
         return weakest
 
+    def _may_relax(self, entry: Refutation) -> bool:
+        if entry.relaxed or entry.relaxations >= self.max_relaxations:
+            return False
+        return entry.earlier or (entry.confidence < self.doubtful and self._looks_again < self.max_looks_again)
+
     def new_task(self) -> None:
-        """Allow every refutation to be relaxed again."""
+        """Take what is remembered as found out in an earlier task, so that all of it may be looked at again."""
+        self._looks_again = 0
         for entry in self._entries.values():
             entry.relaxations = 0
+            entry.earlier = True
 
     def clock_went_back(self, now: float) -> None:
         """Take evidence from a later time than ``now`` as made now: time has jumped back."""
         for entry in self._entries.values():
             entry.stamp = min(entry.stamp, now)
+        self._moot = {what: min(stamp, now) for what, stamp in self._moot.items()}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -294,7 +345,7 @@ def _refutation(entry: Mapping[str, Any]) -> Refutation:
         raise ValueError(f"expected names, found {found.what!r} and {found.place!r}")
     if not (0.0 <= float(found.confidence) <= 1.0 and math.isfinite(float(found.stamp))):
         raise ValueError(f"expected a confidence from 0 to 1 and a finite stamp, found {entry!r}")
-    if not isinstance(found.relaxations, int) or not isinstance(found.relaxed, bool):
+    if not isinstance(found.relaxations, int) or not all(isinstance(x, bool) for x in (found.relaxed, found.earlier)):
         raise ValueError(f"expected a count and true or false, found {entry!r}")
     found.confidence, found.stamp = float(found.confidence), float(found.stamp)
     return found

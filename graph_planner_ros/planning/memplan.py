@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from graph_planner_ros.domain.domain import Domain
@@ -13,13 +13,21 @@ from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.domain.state import cost
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
 from graph_planner_ros.domain.wording import describe_action
+from graph_planner_ros.planning.delays import with_unmade
 from graph_planner_ros.planning.engines.base import Engine, EngineResult
-from graph_planner_ros.planning.hypotheses import Hypotheses, candidate_places
+from graph_planner_ros.planning.hypotheses import (
+    Hypotheses,
+    achieving_cost,
+    candidate_places,
+    find_needs,
+    look_from,
+)
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
-from graph_planner_ros.planning.problem import compile_problem, complete_functions, is_excluded
+from graph_planner_ros.planning.problem import UNKNOWN_DISTANCE, compile_problem, complete_functions, is_excluded
 from graph_planner_ros.planning.relevance import lacking_facts, things_of
 from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus
 from graph_planner_ros.planning.supposing import Evidence, Missing, Supposer, missing_things
+from graph_planner_ros.planning.timed import plan_in_time
 from graph_planner_ros.planning.verifier import literal_text, verify
 
 BEAM = 6
@@ -31,16 +39,16 @@ at least two for each."""
 class _Attempt:
     """One way to put the problem: with few candidates; with spare placeholders; with nothing left out."""
 
-    beam: int | None
+    narrow: bool
     spare: bool
     prune: bool
 
 
 _ATTEMPTS = (
-    _Attempt(BEAM, False, True),
-    _Attempt(None, False, True),
-    _Attempt(None, True, True),
-    _Attempt(None, True, False),
+    _Attempt(True, False, True),
+    _Attempt(False, False, True),
+    _Attempt(False, True, True),
+    _Attempt(False, True, False),
 )
 
 
@@ -49,7 +57,7 @@ class MemPlan:
 
     Args:
         domain: fixed. engine: searches. positive, negative: the memories; new ones if left out.
-        timeout: seconds for one call of `plan`.
+        timeout: seconds for one call of `plan`. beam: see `BEAM`.
     """
 
     def __init__(
@@ -59,14 +67,16 @@ class MemPlan:
         positive: PositiveMemory | None = None,
         negative: NegativeMemory | None = None,
         timeout: float = 10.0,
+        beam: int = BEAM,
     ) -> None:
-        if timeout <= 0.0:
-            raise ValueError(f"the planning time-out must be more than 0 s, got {timeout}")
+        if timeout <= 0.0 or beam < 1:
+            raise ValueError(f"expected a planning time-out above 0 s and a beam of at least 1, got {timeout}, {beam}")
         self.domain = domain
         self.engine = engine
         self.positive = positive if positive is not None else PositiveMemory(domain)
         self.negative = negative if negative is not None else NegativeMemory()
         self.timeout = timeout
+        self.beam = beam
         self.supposer = Supposer(domain, self.positive, self.negative)
 
     def plan(
@@ -77,6 +87,7 @@ class MemPlan:
         *,
         evidence: Evidence | None = None,
         excluded: Iterable[GroundAction] = (),
+        remaining: Mapping[Atom, int] | None = None,
     ) -> PlanningResult:
         """Plan from what is believed.
 
@@ -86,6 +97,7 @@ class MemPlan:
             cancel: when set by another thread, the call returns CANCELLED soon.
             evidence: what is known beside the state.
             excluded: actions that must not be planned.
+            remaining: marker of what goes on by itself, see `delays.Processes` -> actions until its end.
         """
         started = time.monotonic()
         known = evidence or Evidence()
@@ -94,6 +106,19 @@ class MemPlan:
             return PlanningResult(PlanningStatus.REFUSED, refusal)
         if goal_holds(goal, state, self.domain):
             return PlanningResult(PlanningStatus.ALREADY_SATISFIED, f"{describe_goal(goal, self.domain)}: already true")
+        if self.domain.takes_time:
+            whole = with_unmade(self.domain, complete_functions(self.domain, state), goal)
+            timed = plan_in_time(
+                self.domain,
+                self.engine,
+                whole,
+                goal,
+                started + self.timeout,
+                cancel=cancel,
+                excluded=excluded,
+                remaining=remaining,
+            )
+            return replace(timed, time=time.monotonic() - started)
         search = _Search(self, complete_functions(self.domain, state), goal, known, tuple(excluded), cancel, started)
         return replace(search.run(), time=time.monotonic() - started)
 
@@ -147,7 +172,7 @@ class _Search:
             hopeless = self._hopeless(missing, hypotheses)
             if hopeless:
                 return self._unknown(hopeless)
-            narrow = self._narrow(hypotheses, attempt.beam)
+            narrow = self._narrow(hypotheses) if attempt.narrow else hypotheses
             problem = compile_problem(
                 self._domain, self._state, self._goal, narrow, excluded=self._excluded, prune=attempt.prune
             )
@@ -180,23 +205,32 @@ class _Search:
                     )
         return self._planner.supposer.suppose(self._state, self._goal, missing, self._evidence)
 
-    def _narrow(self, hypotheses: Hypotheses, beam: int | None) -> Hypotheses:
-        """Keep the candidates of each placeholder that are cheapest to check, the way there included."""
-        if beam is None:
-            return hypotheses
+    def _narrow(self, hypotheses: Hypotheses) -> Hypotheses:
+        """Keep the candidates of each placeholder that are cheapest to check, the way there and doors included."""
         kept: dict[tuple[str, str], float] = {}
-        beam = max(2, beam // max(1, len(hypotheses.placeholders)))
+        beam = max(2, self._planner.beam // max(1, len(hypotheses.placeholders)))
         for item in hypotheses.placeholders:
             pairs = {pair: value for pair, value in hypotheses.candidates.items() if pair[0] == item.name}
-            best = sorted(pairs, key=lambda pair: (pairs[pair] + self._way(pair[1]), pair))[:beam]
+            best = sorted(pairs, key=lambda pair: (pairs[pair] + self._effort(pair[1]), pair))[:beam]
             kept.update({pair: pairs[pair] for pair in best})
         return replace(hypotheses, candidates=kept)
+
+    def _effort(self, place: str) -> float:
+        """Return what it costs to be where a place can be looked into, with whatever must be opened."""
+        return self._way(place) + sum(
+            achieving_cost(self._domain, predicate, positive)
+            for predicate, positive in find_needs(self._domain)
+            if (Atom(predicate, (place,)) in self._state.atoms) != positive
+        )
 
     def _way(self, place: str) -> float:
         """Return how far a place is from where the robot is; 0 where the domain has no ways."""
         here = next((atom.arguments for atom in self._state.atoms if atom.predicate == self._domain.location), ())
-        term = Atom(self._domain.distance or "", (*here, place))
-        return float(self._state.functions.get(term, 0.0))
+        stands = look_from(self._domain, self._state, place)
+        return min(
+            (self._state.functions.get(Atom(self._domain.distance or "", (*here, p)), 0.0) for p in stands),
+            default=UNKNOWN_DISTANCE,
+        )
 
     def _hopeless(self, missing: list[Missing], hypotheses: Hypotheses) -> list[Missing]:
         """Return things with one need, none of which can be anywhere; empty if there is no such need."""
@@ -216,12 +250,20 @@ class _Search:
         if not things[0].findable:
             where = "the robot's map has none"
         elif searched:
-            where = f"looked in {', '.join(searched)}"
+            again = sum(any(self._again(item.what, place) for item in things) for place in searched)
+            twice = f" ({again} of them once more)" if again else ""
+            number = "1 place" if len(searched) == 1 else f"{len(searched)} places"
+            where = f"looked in {number}{twice}, {', '.join(searched)}"
         else:
             where = "there is no place to look in"
         known = len(things_of(self._domain, self._state, things[0].class_name))
         more = f"no other {names}" if known and things[0].instance is None else f"no {names}"
         return PlanningResult(PlanningStatus.GOAL_UNKNOWN, f"{more} was found: {where} ({things[0].need})")
+
+    def _again(self, what: str, place: str) -> bool:
+        """Return whether a place was looked at once more in this task."""
+        known = self._planner.negative.get(what, place)
+        return known is not None and known.relaxations > 0 and not known.earlier
 
     def _checked(
         self, found: EngineResult, actions: list[GroundAction], hypotheses: Hypotheses, state: SymbolicState

@@ -18,6 +18,7 @@ from graph_planner_ros.domain.schema import ActionSchema, Literal, Parameter, Te
 from graph_planner_ros.domain.symbols import Atom, Goal, GoalLiteral, GoalVariable, GroundAction, SymbolicState
 from graph_planner_ros.planning.hypotheses import Hypotheses, Placeholder, with_hypotheses
 from graph_planner_ros.planning.relevance import Relevance, everything, relevance, relevant_things
+from graph_planner_ros.planning.ways import Ways
 
 EXCLUDED_PREFIX = "excluded-"
 ANY = "*"
@@ -100,6 +101,7 @@ def compile_problem(
     functions = {term.predicate for name in found.actions for term in domain.actions[name].cost_terms}
     predicates = found.predicates | _class_predicates(domain, bound)
     chosen = _Selection(things, predicates, frozenset(functions))
+    void = _void(domain, full, found.actions, predicates)
     rows: dict[str, set[tuple[str, ...]]] = {}
     for action in excluded:
         if action.name in found.actions:
@@ -110,7 +112,7 @@ def compile_problem(
         for row in sorted(expanded)
         if things.issuperset(row)
     ]
-    text = project(domain, found.actions, frozenset(predicates), frozenset(functions), frozenset(rows))
+    text = project(domain, found.actions, frozenset(predicates), frozenset(functions), frozenset(rows), void)
     return PlanningProblem(text, _problem_text(domain, full, bound, chosen, names), names, full, bound)
 
 
@@ -145,6 +147,13 @@ def _class_predicates(domain: Domain, goal: Goal) -> frozenset[str]:
     return frozenset({domain.class_predicate} if asks and domain.class_predicate is not None else ())
 
 
+def _void(domain: Domain, state: SymbolicState, actions: Iterable[str], predicates: Iterable[str]) -> frozenset[str]:
+    """Return predicates that are true of nothing, and that no action makes true."""
+    true = {atom.predicate for atom in state.atoms}
+    true |= {term.predicate for name in actions for term in domain.actions[name].added}
+    return frozenset(predicates) - true
+
+
 def is_excluded(action: GroundAction, excluded: Iterable[GroundAction]) -> bool:
     """Return whether an action is one of the excluded ones."""
     return any(
@@ -173,18 +182,22 @@ def _problem_text(domain: Domain, state: SymbolicState, goal: Goal, chosen: _Sel
         name: domain.class_type for name in classes if name is not None and domain.class_type is not None
     }
     known = {*kept, *domain.constants}
-    facts = [
-        names.atom_to_pddl(atom)
-        for atom in sorted(state.atoms)
-        if atom.predicate in chosen.predicates and known.issuperset(atom.arguments)
-    ]
-    values = [
-        f"(= {names.atom_to_pddl(term)} {value:.3f})"
-        for term, value in sorted(_function_values(domain, state).items())
-        if term.predicate in chosen.functions and known.issuperset(term.arguments)
-    ]
-    costs = _has_costs(domain)
+    # first of all, so that names do not depend on the order of a set
     objects = [f"{names.to_pddl(name)} - {names.symbol(of)}" for name, of in sorted(kept.items())]
+    facts = sorted(
+        names.atom_to_pddl(atom)
+        for atom in state.atoms
+        if atom.predicate in chosen.predicates and known.issuperset(atom.arguments)
+    )
+    priced = {
+        term: value
+        for term, value in state.functions.items()
+        if term.predicate in chosen.functions and known.issuperset(term.arguments)
+    }
+    if domain.distance in chosen.functions:
+        priced = _function_values(domain, SymbolicState(kept, frozenset(), priced))
+    values = sorted(f"(= {names.atom_to_pddl(term)} {value:.3f})" for term, value in priced.items())
+    costs = _has_costs(domain)
     lines = [
         f"(define (problem task) (:domain {names.symbol(domain.name)})",
         f"(:objects {' '.join(objects)})",
@@ -214,7 +227,10 @@ def _function_values(domain: Domain, state: SymbolicState) -> dict[Atom, float]:
 
 def complete_functions(domain: Domain, state: SymbolicState) -> SymbolicState:
     """Return the state with a price for every way, so that every action has a cost."""
-    return SymbolicState(state.objects, state.atoms, _function_values(domain, state))
+    schema = domain.functions.get(domain.distance) if domain.distance is not None else None
+    if schema is None or schema.arity != 2:
+        return state
+    return SymbolicState(state.objects, state.atoms, Ways(state.functions, schema.name, UNKNOWN_DISTANCE))
 
 
 def _has_costs(domain: Domain) -> bool:
@@ -228,10 +244,12 @@ def project(
     predicates: frozenset[str],
     functions: frozenset[str],
     excluding: frozenset[str] = frozenset(),
+    void: frozenset[str] = frozenset(),
 ) -> str:
     """Return the PDDL domain with only these actions, predicates and functions.
 
-    Actions in ``excluding`` get one more precondition: not to be among the excluded ones.
+    Actions in ``excluding`` get one more precondition: not to be among the excluded ones. What must be false of
+    ``void`` predicates, which nothing makes true, is no condition.
     """
     names = NameMap(domain)
     schemas = [schema for name, schema in domain.actions.items() if name in actions]
@@ -262,7 +280,7 @@ def project(
         f"(:constants {constants})" if constants else "",
         f"(:predicates {' '.join(declared)})",
         f"(:functions {' '.join(valued)})" if valued else "",
-        *(_action_text(names, schema, predicates, schema.name in excluding, costs) for schema in schemas),
+        *(_action_text(names, schema, predicates, schema.name in excluding, costs, void) for schema in schemas),
     ]
     return "\n".join(part for part in parts if part) + ")"
 
@@ -271,7 +289,9 @@ def _parameters(names: NameMap, parameters: Iterable[Parameter]) -> list[str]:
     return [f"?p{index} - {names.symbol(of)}" for index, (_, of) in enumerate(parameters)]
 
 
-def _action_text(names: NameMap, schema: ActionSchema, predicates: frozenset[str], excluding: bool, costs: bool) -> str:
+def _action_text(
+    names: NameMap, schema: ActionSchema, predicates: frozenset[str], excluding: bool, costs: bool, void: frozenset[str]
+) -> str:
     called = {name: f"?p{index}" for index, (name, _) in enumerate(schema.parameters)}
 
     def term(predicate: str, arguments: Iterable[str]) -> str:
@@ -281,7 +301,9 @@ def _action_text(names: NameMap, schema: ActionSchema, predicates: frozenset[str
         text = term(item.predicate, item.arguments)
         return text if positive else f"(not {text})"
 
-    conditions = [literal(item, item.positive) for item in schema.preconditions]
+    conditions = [
+        literal(item, item.positive) for item in schema.preconditions if item.positive or item.predicate not in void
+    ]
     for left, right, positive in schema.equalities:
         same = f"(= {called.get(left) or names.to_pddl(left)} {called.get(right) or names.to_pddl(right)})"
         conditions.append(same if positive else f"(not {same})")

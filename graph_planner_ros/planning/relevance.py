@@ -3,6 +3,9 @@
 Planners search much faster on what is left. Leaving out actions and predicates is sound (what is left out can
 reach nothing that the goal or another relevant action asks for), but two rules below are only plausible, so a
 caller that finds no plan must try again with everything (`everything`).
+
+This works on types and before anything is supposed, as it says what must be supposed; `engines.relevance` works on the
+things of a written problem, and says which of them to search.
 """
 
 from __future__ import annotations
@@ -37,8 +40,10 @@ class Relevance:
 
 def everything(domain: Domain) -> Relevance:
     """Return the relevance that leaves nothing out."""
-    schemas = domain.actions.values()
-    return Relevance(frozenset(domain.actions), frozenset(domain.predicates), _capabilities(domain, list(schemas)))
+    schemas = domain.planned_actions.values()
+    return Relevance(
+        frozenset(domain.planned_actions), frozenset(domain.predicates), _capabilities(domain, list(schemas))
+    )
 
 
 def relevance(domain: Domain, state: SymbolicState, goal: Goal) -> Relevance:
@@ -46,8 +51,8 @@ def relevance(domain: Domain, state: SymbolicState, goal: Goal) -> Relevance:
 
     Args:
         domain: whose actions are chained.
-        state: only its facts without arguments, the predicates that link items in it, and the types of what the goal
-            names are used, so that the answer is the same for many states and is remembered.
+        state: only which predicates are true of anything, the predicates that link items in it, and the types of
+            what the goal names are used, so that the answer is the same for many states and is remembered.
         goal: its literals start the chain.
     """
     named = {name for literal in goal.literals for name in literal.arguments if name in state.objects}
@@ -56,7 +61,7 @@ def relevance(domain: Domain, state: SymbolicState, goal: Goal) -> Relevance:
 
 
 def _facts(state: SymbolicState) -> frozenset[str]:
-    return frozenset(atom.predicate for atom in state.atoms if not atom.arguments)
+    return frozenset(atom.predicate for atom in state.atoms)
 
 
 def _links(domain: Domain, state: SymbolicState) -> frozenset[str]:
@@ -98,7 +103,7 @@ class _Chain:
         self._facts = facts
         self._linked = links
         self._needs: _Need = {}
-        self._given: set[tuple[str, bool]] = set()
+        self._given: _Need = {}
         self._changed = False
         self.actions: set[str] = set()
 
@@ -110,8 +115,8 @@ class _Chain:
         """Note that a literal over things of these types is needed."""
         if predicate in self._domain.static_predicates:
             return
-        if not row and self._stays(predicate, positive):
-            self._given.add((predicate, positive))
+        if (not row or not positive) and self._stays(predicate, positive):
+            self._given[predicate, positive] = row
             return
         known = self._needs.get((predicate, positive))
         merged = row if known is None else tuple(old | new for old, new in zip(known, row, strict=True))
@@ -120,7 +125,11 @@ class _Chain:
             self._changed = True
 
     def _stays(self, predicate: str, positive: bool) -> bool:
-        """Return whether a fact without arguments is as needed now and no relevant action undoes it."""
+        """Return whether a fact without arguments is as needed now and no relevant action undoes it.
+
+        So is one with arguments that is needed to be false and is true of nothing: where nothing is locked, no key
+        is needed.
+        """
         if (predicate in self._facts) != positive:
             return False
         schemas = (self._domain.actions[name] for name in self.actions)
@@ -133,8 +142,8 @@ class _Chain:
         self._changed = True
         while self._changed:
             self._changed = False
-            for predicate, positive in list(self._given):
-                self.need(predicate, positive, ())
+            for (predicate, positive), row in list(self._given.items()):
+                self.need(predicate, positive, row)
             for (predicate, positive), row in list(self._needs.items()):
                 for schema, bound in self._achievers(predicate, positive, row):
                     self.actions.add(schema.name)
@@ -145,7 +154,7 @@ class _Chain:
     ) -> list[tuple[ActionSchema, dict[str, _Types]]]:
         found = [
             (self._strangers(schema, term), schema, bound)
-            for schema in self._domain.actions.values()
+            for schema in self._domain.planned_actions.values()
             for term in (schema.added if positive else schema.deleted)
             if term.predicate == predicate and (bound := self._bind(schema, term, row)) is not None
         ]
@@ -232,19 +241,40 @@ def relevant_things(domain: Domain, state: SymbolicState, goal: Goal, found: Rel
     for atom in state.atoms:
         if len(atom.arguments) == 1 and atom.arguments[0] in facts:
             facts[atom.arguments[0]].add(atom.predicate)
-    kept = {name for name in items if _goal_may_name(domain, state, goal, name)}
+    named = _named_by(domain, state, goal)
+    kept = items & named
     kept |= _with_robot(domain, state, items)
     for needed in found.capabilities:
         if not any(needed <= facts[name] for name in kept):
             kept |= {name for name in items if needed <= facts[name]}
     kept = _tied(state, items, kept)
-    return frozenset(kept | (set(state.objects) - items))
+    empty = _empty_places(domain, state, found, items - kept) - named
+    return frozenset(kept | (set(state.objects) - items - empty))
 
 
-def _goal_may_name(domain: Domain, state: SymbolicState, goal: Goal, thing: str) -> bool:
-    return any(thing in eligible(domain, state, goal, variable.name) for variable in goal.variables) or any(
-        thing in literal.arguments for literal in goal.literals
-    )
+def _empty_places(domain: Domain, state: SymbolicState, found: Relevance, gone: set[str]) -> set[str]:
+    """Return places of which nothing is said that anybody asks for, and so where nothing can be done.
+
+    Args:
+        gone: items that are left out; what is said of them does not count.
+    """
+    schema = domain.predicates.get(domain.location or "")
+    if schema is None or schema.arity != 1:
+        return set()
+    said = {
+        name
+        for atom in state.atoms
+        if atom.predicate in found.predicates and gone.isdisjoint(atom.arguments)
+        for name in atom.arguments
+    }
+    places = {name for name, of in state.objects.items() if domain.is_a(of, schema.parameters[0].type_name)}
+    return places - said
+
+
+def _named_by(domain: Domain, state: SymbolicState, goal: Goal) -> set[str]:
+    """Return the things that the goal names or that its variables may stand for."""
+    named = {name for literal in goal.literals for name in literal.arguments}
+    return named.union(*(eligible(domain, state, goal, variable.name) for variable in goal.variables))
 
 
 def eligible(domain: Domain, state: SymbolicState, goal: Goal, variable_name: str) -> frozenset[str]:

@@ -16,6 +16,7 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import describe_goal, goal_holds
 from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
 from graph_planner_ros.domain.wording import describe_action
+from graph_planner_ros.planning.delays import Processes, settle, with_unmade
 from graph_planner_ros.planning.failures import FailureLog, failed_task_status
 from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments
 from graph_planner_ros.planning.memplan import MemPlan
@@ -34,7 +35,7 @@ from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
 FOUND_NOTHING_CONFIDENCE = 0.95
-"""Confidence that a thing is not in a place where it was looked for."""
+"""Confidence that a thing is not in a place where it was looked for from close, doors open."""
 MAX_REPLANS = 60
 MAX_FAILURES = 3
 _HARD_LIMIT = 20
@@ -118,6 +119,7 @@ class TaskSession:
         self.replan_every_step = replan_every_step
         self._cancel = cancel
         self._tracker = BeliefTracker(domain, planner.positive, planner.negative, instruction)
+        self._processes = Processes(domain)
         self._failures = FailureLog(domain, max_failures)
         self._goal_index = 0
         self._acted = False
@@ -132,13 +134,22 @@ class TaskSession:
         """The goal that is being worked on."""
         return self.goals[min(self._goal_index, len(self.goals) - 1)]
 
+    def extend(self, goals: Sequence[Goal], first: bool = False) -> None:
+        """Add goals that became known only now, such as those of a recipe.
+
+        Args:
+            goals: they come after the others. first: they come before the one that is being worked on.
+        """
+        place = self._goal_index if first else len(self.goals)
+        self.goals = (*self.goals[:place], *goals, *self.goals[place:])
+
     # ---- events
 
     def start(self, graph: SceneGraph, state: SymbolicState) -> Decision:
         """Make the first plan."""
         self.planner.negative.new_task()
         self.planner.negative.clock_went_back(graph.stamp)
-        belief = self._tracker.update(graph, state)
+        belief = self._believe(graph, state)
         return self._advance(belief) or self._plan(belief, "")
 
     def after_success(
@@ -148,7 +159,10 @@ class TaskSession:
         action = self._action(step)
         self._acted = True
         self._failures.succeeded(action)
-        belief = self._tracker.update(graph, state)
+        self._processes.acted(action)
+        belief = self._believe(graph, state)
+        if self._processes.lasts(action, belief.state):
+            return self._advance(belief) or self._keep(belief, "it goes on") or self._plan(belief, "it goes on")
         self._next += 1
         done = self._advance(belief)
         if done is not None:
@@ -157,6 +171,30 @@ class TaskSession:
             return self._keep(belief, "") or self._plan(belief, self._why_not_kept(belief))
         found, news = self._after_look(action, belief)
         return self._keep(belief, news) or self._plan(belief, news, counts=found)
+
+    def after_progress(
+        self, step: PlannedStep | GroundAction | int, graph: SceneGraph, state: SymbolicState
+    ) -> Decision:
+        """Decide on the way, when a step of several parts (a move through several places) is not at its end."""
+        action = self._action(step)
+        self._acted = True
+        belief = self._believe(graph, state)
+        self._set_out_from(action, belief)
+        return self._advance(belief) or self._keep(belief, "") or self._plan(belief, self._why_not_kept(belief))
+
+    def _set_out_from(self, action: GroundAction, belief: Belief) -> None:
+        """Let a move that is under way start from where the robot is by now."""
+        schema = self.domain.action(action.name)
+        here = next((a.arguments[0] for a in belief.state.atoms if a.predicate == self.domain.location), None)
+        left = {term.arguments for term in schema.deleted if term.predicate == self.domain.location}
+        if here is None:
+            return
+        arguments = tuple(
+            here if (parameter.name,) in left else value
+            for parameter, value in zip(schema.parameters, action.arguments, strict=True)
+        )
+        moved = replace(self._steps[self._next], action=GroundAction(action.name, arguments))
+        self._steps = (*self._steps[: self._next], moved, *self._steps[self._next + 1 :])
 
     def after_failure(
         self,
@@ -171,7 +209,7 @@ class TaskSession:
         if result.status in (SkillStatus.CANCELLED, SkillStatus.SERVER_LOST):
             return self._fail(failed_task_status(result), f"{action}: {result.reason or result.status.name.lower()}")
         self._failures.failed(action, result)
-        belief = self._tracker.update(graph, state)
+        belief = self._believe(graph, state)
         done = self._advance(belief)
         if done is not None:
             return done
@@ -181,7 +219,7 @@ class TaskSession:
                 self._refute(action, belief)
             else:
                 self._not_there(action, belief)
-                belief = self._tracker.update(graph, state)
+                belief = self._believe(graph, state)
         excluded = is_excluded(action, self._failures.excluded)
         if not excluded:
             kept = self._keep(belief, f"{news}; trying again")
@@ -190,6 +228,13 @@ class TaskSession:
         return self._plan(belief, news + ("; it is not tried any more" if excluded else ""))
 
     # ---- what the events mean
+
+    def _believe(self, graph: SceneGraph, state: SymbolicState) -> Belief:
+        """Return the belief with what goes on by itself and with what may come into being."""
+        belief = self._tracker.update(graph, state)
+        if not self.domain.takes_time:
+            return belief
+        return replace(belief, state=with_unmade(self.domain, self._processes.believe(belief.state), self.goal))
 
     def _action(self, step: PlannedStep | GroundAction | int) -> GroundAction:
         """Return the action of the step that is running.
@@ -239,7 +284,8 @@ class TaskSession:
         if item is not None:
             what = item.instance or item.class_name
             there = things_in(self.domain, belief.state, item.class_name, place)
-            self.planner.negative.refute(what, place, FOUND_NOTHING_CONFIDENCE, belief.evidence.now, there)
+            confidence = FOUND_NOTHING_CONFIDENCE * belief.evidence.certainty.get(place, 1.0)
+            self.planner.negative.refute(what, place, confidence, belief.evidence.now, there)
 
     def _not_there(self, action: GroundAction, belief: Belief) -> None:
         """A skill did not find a thing where it was believed to be."""
@@ -310,6 +356,9 @@ class TaskSession:
     def _keep(self, belief: Belief, news: str) -> Decision | None:
         """Keep the rest of the plan if it still holds and nothing better is known; None if it must be replaced."""
         rest = self._steps[self._next :]
+        if self.domain.takes_time:
+            rest = settle(self.domain, belief.state, rest)
+            self._steps = (*self._steps[: self._next], *rest)
         if not rest or self.replan_every_step:
             return None
         if any(is_excluded(step.action, self._failures.excluded) for step in rest):
@@ -352,9 +401,18 @@ class TaskSession:
                     TaskStatus.EXECUTION_FAILED, f"gave up after {self.replans} replaced plans; last: {cause}"
                 )
         excluded = self._failures.excluded
-        result = self.planner.plan(belief.state, self.goal, self._cancel, evidence=belief.evidence, excluded=excluded)
+        result = self.planner.plan(
+            belief.state,
+            self.goal,
+            self._cancel,
+            evidence=belief.evidence,
+            excluded=excluded,
+            **({"remaining": self._processes.remaining()} if self.domain.takes_time else {}),
+        )
         if result.status is PlanningStatus.ALREADY_SATISFIED:
             return self._advance(belief) or self._fail(TaskStatus.PLAN_REFUSED, result.reason, result)
+        if result.status in (PlanningStatus.GOAL_UNKNOWN, PlanningStatus.UNREACHABLE) and self.goal.optional:
+            return self._do_without(belief, result)
         if result.status is not PlanningStatus.SOLVED:
             return self._no_plan(result, why)
         self._result, self._steps, self._next = result, result.steps, 0
@@ -365,6 +423,15 @@ class TaskSession:
             return self._fail(TaskStatus.PLAN_REFUSED, verification.reason, result)
         reason = f"{why}: {result.reason}" if why else result.reason
         return self._decide(DecisionKind.REPLACE, reason, verification)
+
+    def _do_without(self, belief: Belief, result: PlanningResult) -> Decision:
+        """Leave an optional goal aside and go on with the next one."""
+        aside = f"left aside, {describe_goal(self.goal, self.domain)}: {result.reason}"
+        self._goal_index += 1
+        if self._goal_index == len(self.goals):
+            self._next = len(self._steps)
+            return Decision(DecisionKind.DONE, TaskStatus.SUCCEEDED, aside, self._steps, self._next, self._result)
+        return self._advance(belief) or self._plan(belief, aside, counts=False)
 
     def _no_plan(self, result: PlanningResult, why: str) -> Decision:
         failure = self._failures.cause()

@@ -31,6 +31,8 @@ class Evidence:
         labels: instance id -> label, also of things whose place is not known.
         lost: label -> places where such a thing was last seen that is not believed to be there for certain (stale).
         observed: place -> seconds of ROS time of the last look at it.
+        certainty: place -> how well the last look at it showed what is there, 0..1; 1 if left out. Less where only a
+            part of it was seen, or from far away.
         instruction: what the user said.
     """
 
@@ -38,6 +40,7 @@ class Evidence:
     labels: Mapping[str, str] = field(default_factory=dict)
     lost: Mapping[str, frozenset[str]] = field(default_factory=dict)
     observed: Mapping[str, float] = field(default_factory=dict)
+    certainty: Mapping[str, float] = field(default_factory=dict)
     instruction: str = ""
 
 
@@ -167,7 +170,8 @@ class Supposer:
                 known = self.negative.get(item.what, place)
                 if known is None or (place in evidence.observed and stamp > known.stamp):
                     there = self._there(state, item, place)
-                    self.negative.refute(item.what, place, OBSERVED_CONFIDENCE, stamp, there)
+                    confidence = OBSERVED_CONFIDENCE * evidence.certainty.get(place, 1.0)
+                    self.negative.refute(item.what, place, confidence, stamp, there)
 
     def _there(self, state: SymbolicState, item: Missing, place: str) -> frozenset[str]:
         """Return the things of the missing kind that are known to be in a place."""
@@ -188,8 +192,9 @@ class Supposer:
             possible = {p: of for p, of in places.items() if not self.negative.is_refuted(item.what, p, evidence.now)}
             hints = dict.fromkeys(evidence.lost.get(item.class_name, ()), 1.0)
             costs = self.positive.costs(text, item.class_name, possible, hints)
-            for place in self._asked_for(state, goal, item.class_name).intersection(costs):
-                costs[place] += self.positive.scale
+            asked_for = self._asked_for(state, goal, item.class_name).difference(hints)
+            if not asked_for.issuperset(costs):
+                costs = {place: cost for place, cost in costs.items() if place not in asked_for}
             for _ in range(item.count):
                 name = _free_name(state, item.class_name, numbers)
                 placeholders.append(Placeholder(name, item.class_name, item.instance))
@@ -200,8 +205,8 @@ class Supposer:
     def _asked_for(self, state: SymbolicState, goal: Goal, class_name: str) -> set[str]:
         """Return places where the goal wants a thing of a class, and nothing else of it.
 
-        Who asks for a mug to be put on the table does not think that it is there already, so to suppose just that,
-        which makes the shortest plans of all, has a price.
+        Who asks for a mug to be put on the table does not think that it is there already, so just that, which makes
+        the shortest plans of all, is not supposed while there is another place.
         """
         places: set[str] = set()
         for variable in goal.variables:

@@ -11,7 +11,7 @@ from graph_planner_ros.planning.hypotheses import find_observes
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.relevance import things_of
 from graph_planner_ros.planning.supposing import Evidence
-from graph_planner_ros.scene.graph import Presence, SceneGraph
+from graph_planner_ros.scene.graph import Attribute, Presence, SceneGraph
 
 ABSENT_CONFIDENCE = 0.5
 """Confidence that a place holds nothing of a kind, if perception says that the thing of that kind there is gone."""
@@ -65,6 +65,7 @@ class BeliefTracker:
 
     Attributes:
         disbelieved: atom -> time; not believed until the thing is detected later than that.
+        _placed: thing -> when it was last seen in a place, or carried.
     """
 
     domain: Domain
@@ -73,6 +74,7 @@ class BeliefTracker:
     instruction: str = ""
     disbelieved: dict[Atom, float] = field(default_factory=dict)
     _last_place: dict[str, str] = field(default_factory=dict)
+    _placed: dict[str, float] = field(default_factory=dict)
     _carried_to: dict[str, str] = field(default_factory=dict)
     _now: float = 0.0
 
@@ -85,8 +87,14 @@ class BeliefTracker:
         corrected = self._correct(graph, state)
         self._remember_places(graph, corrected)
         labels = {name: node.label for name, node in graph.nodes.items() if node.label in self.domain.classes}
+        looks = self._looks(graph, corrected)
         evidence = Evidence(
-            graph.stamp, labels, self._lost(graph, corrected), self._observed(graph, corrected), self.instruction
+            graph.stamp,
+            labels,
+            self._lost(graph, corrected),
+            {place: look.stamp for place, look in looks.items()},
+            {place: look.confidence for place, look in looks.items()},
+            self.instruction,
         )
         return Belief(corrected, evidence)
 
@@ -125,6 +133,7 @@ class BeliefTracker:
                 continue
             sightings.append((thing, node.label, place, place_node.label))
             if node.last_seen > 0.0:
+                self._placed[thing] = node.last_seen
                 self.negative.contradict(node.label, place, node.last_seen, thing)
                 self.negative.contradict(thing, place, node.last_seen, thing)
         self.positive.observe(sightings)
@@ -138,6 +147,7 @@ class BeliefTracker:
                 self._carried_to.pop(thing, None)
                 if thing not in places and here is not None:
                     self._carried_to[thing] = here
+                    self._placed[thing] = self._now
 
     def _lost(self, graph: SceneGraph, state: SymbolicState) -> dict[str, frozenset[str]]:
         """Return label -> last places of things that perception has not seen lately; note those that are gone."""
@@ -145,6 +155,10 @@ class BeliefTracker:
         for name, node in graph.nodes.items():
             if name in state.objects or node.label not in self.domain.classes:
                 continue
+            if name in self._placed:
+                # where it was not before it went, it may be now
+                self.negative.withdraw_before(node.label, self._placed[name])
+                self.negative.withdraw_before(name, self._placed[name])
             place = self._carried_to.get(name) or self._last_place.get(name) or self._graph_place(graph, name)
             if place is None or place not in state.objects:
                 continue
@@ -167,14 +181,15 @@ class BeliefTracker:
                 return relation.object
         return None
 
-    def _observed(self, graph: SceneGraph, state: SymbolicState) -> dict[str, float]:
+    def _looks(self, graph: SceneGraph, state: SymbolicState) -> dict[str, Attribute]:
+        """Return place -> the attribute that says when it was looked at last, and how well."""
         names = find_observes(self.domain)
-        return {
-            node_id: max(attribute.stamp for name, attribute in node.attributes.items() if name in names)
-            for node_id, node in graph.nodes.items()
-            if node_id in state.objects
-            and any(name in names and item.value is Truth.TRUE for name, item in node.attributes.items())
-        }
+        looks: dict[str, Attribute] = {}
+        for node_id, node in graph.nodes.items():
+            found = [item for name, item in node.attributes.items() if name in names]
+            if node_id in state.objects and any(item.value is Truth.TRUE for item in found):
+                looks[node_id] = max(found, key=lambda item: item.stamp)
+        return looks
 
 
 def without_things(domain: Domain, state: SymbolicState, things: Iterable[str]) -> SymbolicState:

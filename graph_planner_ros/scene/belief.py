@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Truth
@@ -14,7 +15,26 @@ NEXT_TO = "next_to"
 HOLDING = "holding"
 AT = "at"
 PLACE_RELATIONS = (ON, IN)
-"""The relations that say where a thing is; a thing has one of them or none."""
+"""The relations by which a camera says where a thing is; a thing has one of them or none."""
+
+
+@lru_cache(maxsize=32)
+def place_relations(domain: Domain) -> tuple[str, ...]:
+    """Return the relations of a domain that say where a thing is: those whose predicate finding a thing makes true.
+
+    A domain without hypotheses may list such predicates in its YAML under ``place_predicates``. Where neither says
+    anything, the relations are those of a camera.
+    """
+    predicates = set(domain.raw.get("place_predicates") or ())
+    if domain.hypotheses is not None:
+        schema = domain.action(domain.hypotheses.action)
+        predicates |= {term.predicate for term in schema.added if len(term.arguments) == 2}
+    found = [
+        name
+        for name, schema in domain.relations.items()
+        if schema.predicate in predicates and schema.arguments == ("subject", "object")
+    ]
+    return tuple(found) or PLACE_RELATIONS
 
 
 def is_fixture(domain: Domain, node: SceneNode) -> bool:
@@ -36,22 +56,24 @@ def true_relations(graph: SceneGraph, predicate: str) -> list[Relation]:
     return [r for r in graph.relations if r.predicate == predicate and r.value is Truth.TRUE]
 
 
-def place_relation(graph: SceneGraph, instance_id: str) -> Relation | None:
-    """Return the relation that says where a thing is, or None."""
+def place_relation(graph: SceneGraph, instance_id: str, names: tuple[str, ...] = PLACE_RELATIONS) -> Relation | None:
+    """Return the relation that says where a thing is, or None; ``names``: see `place_relations`."""
     for relation in graph.relations:
-        if relation.subject == instance_id and relation.predicate in PLACE_RELATIONS and relation.value is Truth.TRUE:
+        if relation.subject == instance_id and relation.predicate in names and relation.value is Truth.TRUE:
             return relation
     return None
 
 
-def contents(graph: SceneGraph, instance_id: str, deep: bool = True) -> list[str]:
-    """Return the ids of what is in or on a thing, with what is in those if ``deep``."""
+def contents(
+    graph: SceneGraph, instance_id: str, deep: bool = True, names: tuple[str, ...] = PLACE_RELATIONS
+) -> list[str]:
+    """Return the ids of what is in or on a thing, with what is in those if ``deep``; ``names``: as above."""
     found: list[str] = []
     queue = [instance_id]
     while queue:
         current = queue.pop()
         for relation in graph.relations:
-            if relation.object != current or relation.predicate not in PLACE_RELATIONS:
+            if relation.object != current or relation.predicate not in names:
                 continue
             if relation.value is Truth.TRUE and relation.subject not in found and relation.subject != instance_id:
                 found.append(relation.subject)
@@ -87,13 +109,14 @@ def set_place(
     source: str = PERCEPTION,
     stamp: float = 0.0,
     confidence: float = 1.0,
+    names: tuple[str, ...] = PLACE_RELATIONS,
 ) -> bool:
     """Say where a thing is: (relation, object id), or None for nowhere known. Return whether that is news."""
-    old = place_relation(graph, subject)
+    old = place_relation(graph, subject, names)
     if old is not None and place == (old.predicate, old.object):
         old.source, old.stamp, old.confidence = source, stamp, confidence
         return False
-    remove_relations(graph, PLACE_RELATIONS, subject=subject)
+    remove_relations(graph, names, subject=subject)
     if place is not None:
         graph.relations.append(Relation(subject, place[0], place[1], Truth.TRUE, source, stamp, confidence))
     return old is not None or place is not None

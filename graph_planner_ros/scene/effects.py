@@ -7,8 +7,8 @@ from graph_planner_ros.domain.state import effects, lasting_conditions
 from graph_planner_ros.domain.symbols import Atom, GroundAction, Truth
 from graph_planner_ros.scene.belief import (
     HOLDING,
-    PLACE_RELATIONS,
     contents,
+    place_relations,
     remove_relations,
     set_attribute,
     set_place,
@@ -54,7 +54,7 @@ def apply_effects(graph: SceneGraph, domain: Domain, action: GroundAction, stamp
 def _believed(graph: SceneGraph, domain: Domain, atom: Atom) -> bool:
     """Whether a relation or attribute of the graph already says so."""
     for name in domain.relations:
-        ends = _ends(domain, name, atom)
+        ends = relation_ends(domain, name, atom)
         if ends is not None and any(
             (r.subject, r.object) == ends and r.predicate == name and r.value is Truth.TRUE for r in graph.relations
         ):
@@ -64,8 +64,8 @@ def _believed(graph: SceneGraph, domain: Domain, atom: Atom) -> bool:
     return attribute is not None and attribute.value is Truth.TRUE
 
 
-def _ends(domain: Domain, name: str, atom: Atom) -> tuple[str, str] | None:
-    """Subject and object of the relation ``name`` that the atom stands for; what is left out is the robot."""
+def relation_ends(domain: Domain, name: str, atom: Atom) -> tuple[str, str] | None:
+    """Return subject and object of the relation ``name`` that the atom stands for; what is left out is the robot."""
     schema = domain.relations[name]
     if schema.predicate != atom.predicate or len(schema.arguments) != len(atom.arguments):
         return None
@@ -79,7 +79,7 @@ def _known(graph: SceneGraph, *ids: str) -> bool:
 
 def _delete(graph: SceneGraph, domain: Domain, atom: Atom, stamp: float) -> None:
     for name in domain.relations:
-        ends = _ends(domain, name, atom)
+        ends = relation_ends(domain, name, atom)
         if ends is not None:
             remove_relations(graph, (name,), *ends)
     if atom.predicate in domain.attributes and _known(graph, *atom.arguments):
@@ -89,31 +89,32 @@ def _delete(graph: SceneGraph, domain: Domain, atom: Atom, stamp: float) -> None
 def _add(graph: SceneGraph, domain: Domain, atom: Atom, stamp: float) -> None:
     if atom.predicate in domain.attributes and _known(graph, *atom.arguments):
         set_attribute(graph.nodes[atom.arguments[0]], atom.predicate, Truth.TRUE, EFFECT, stamp)
-    names = [name for name in domain.relations if _ends(domain, name, atom) is not None]
+    names = [name for name in domain.relations if relation_ends(domain, name, atom) is not None]
     if not names:
         return
-    subject, object_id = _ends(domain, names[0], atom) or (ROBOT_ID, ROBOT_ID)
+    subject, object_id = relation_ends(domain, names[0], atom) or (ROBOT_ID, ROBOT_ID)
     if not _known(graph, subject, object_id):
         return
-    if any(name in PLACE_RELATIONS for name in names):
+    places = place_relations(domain)
+    if any(name in places for name in names):
         wanted = relation_name(domain, graph.nodes[object_id].label)
-        _put(graph, subject, (wanted if wanted in names else names[0]), object_id, stamp)
+        _put(graph, subject, (wanted if wanted in names else names[0]), object_id, stamp, places)
         return
     remove_relations(graph, names[:1], subject, object_id)
     if atom.predicate == domain.location:
         remove_relations(graph, names[:1], subject)
     graph.relations.append(Relation(subject, names[0], object_id, Truth.TRUE, EFFECT, stamp))
     if names[0] == HOLDING:
-        remove_relations(graph, PLACE_RELATIONS, subject=object_id)
+        remove_relations(graph, places, subject=object_id)
         graph.nodes[object_id].presence = Presence.PRESENT
 
 
-def _put(graph: SceneGraph, subject: str, predicate: str, object_id: str, stamp: float) -> None:
-    set_place(graph, subject, (predicate, object_id), EFFECT, stamp)
+def _put(graph: SceneGraph, subject: str, predicate: str, object_id: str, stamp: float, names: tuple[str, ...]) -> None:
+    set_place(graph, subject, (predicate, object_id), EFFECT, stamp, names=names)
     node, place = graph.nodes[subject], graph.nodes[object_id]
     node.presence = Presence.PRESENT
     volume = place.containment or place.box
     if node.box is None or volume is None or outside_distance(volume, node.box.center) <= NEAR_PLACE:
         return
-    for moved in (subject, *contents(graph, subject)):
+    for moved in (subject, *contents(graph, subject, names=names)):
         graph.nodes[moved].box = None

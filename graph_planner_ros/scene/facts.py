@@ -8,9 +8,11 @@ import numpy as np
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Atom, SymbolicState, Truth
-from graph_planner_ros.scene.belief import attribute_value, held, is_fixture, place_relation
+from graph_planner_ros.scene.belief import attribute_value, held, is_fixture, place_relation, place_relations
+from graph_planner_ros.scene.counts import count_facts
 from graph_planner_ros.scene.geometry import approach_point
 from graph_planner_ros.scene.graph import FloatArray, Presence, SceneGraph, SceneNode
+from graph_planner_ros.scene.routes import route_facts, route_schema, way_relations
 
 DISTANCE_OFFSET = 0.1
 """Added to every distance [m], so that going nowhere is not free."""
@@ -40,7 +42,11 @@ def symbolic_state(graph: SceneGraph, domain: Domain) -> SymbolicState:
     for node_id, node in nodes.items():
         atoms |= _node_facts(domain, node_id, node)
     atoms |= _relation_facts(graph, domain, objects)
-    return SymbolicState(objects, frozenset(atoms), _distances(domain, nodes, objects))
+    atoms |= count_facts(graph, domain)
+    if route_schema(domain) is None:
+        return SymbolicState(objects, frozenset(atoms), _distances(domain, nodes, objects))
+    facts, values = _routes(graph, domain, objects, atoms)
+    return SymbolicState(objects, frozenset(atoms | facts), values)
 
 
 def located(graph: SceneGraph, domain: Domain) -> tuple[str, ...]:
@@ -49,7 +55,10 @@ def located(graph: SceneGraph, domain: Domain) -> tuple[str, ...]:
 
 
 def _located(graph: SceneGraph, domain: Domain) -> dict[str, SceneNode]:
+    if domain.hypotheses is None:
+        return dict(graph.nodes)  # nothing is looked for, so nothing has to be somewhere
     grasped = set(held(graph))
+    names = place_relations(domain)
     memo: dict[str, bool] = {}
 
     def somewhere(node_id: str) -> bool:
@@ -62,7 +71,7 @@ def _located(graph: SceneGraph, domain: Domain) -> dict[str, SceneNode]:
         if is_fixture(domain, node) or node_id in grasped:
             memo[node_id] = True
         elif node.presence is Presence.PRESENT:
-            place = place_relation(graph, node_id)
+            place = place_relation(graph, node_id, names)
             memo[node_id] = place is not None and somewhere(place.object)
         return memo[node_id]
 
@@ -104,6 +113,17 @@ def _relation_facts(graph: SceneGraph, domain: Domain, objects: Mapping[str, str
     if domain.location is not None and domain.start_place is not None and not somewhere:
         atoms.add(Atom(domain.location, (domain.start_place.id,)))
     return atoms
+
+
+def _routes(
+    graph: SceneGraph, domain: Domain, objects: Mapping[str, str], atoms: set[Atom]
+) -> tuple[set[Atom], dict[Atom, float]]:
+    """Return what follows from the ways, and the prices of moves between places of which something is said."""
+    schema = domain.predicates[domain.location or ""]
+    places = {name for name, of in objects.items() if domain.is_a(of, schema.parameters[0].type_name)}
+    ways = {domain.relations[relation].predicate for relation in way_relations(domain)}
+    about = {name for atom in atoms if atom.predicate not in ways for name in atom.arguments[1:]}
+    return route_facts(graph, domain, places, places & about)
 
 
 def _distances(domain: Domain, nodes: Mapping[str, SceneNode], objects: Mapping[str, str]) -> dict[Atom, float]:

@@ -98,6 +98,7 @@ class SceneGraph:
         frame_id: frame of all poses.
         stamp: seconds of ROS time of the newest image that was merged.
         domain: name of the planning domain.
+        limits: relation -> how many of it there can be at a time, as far as that has shown, see `counts`.
     """
 
     frame_id: str = "map"
@@ -106,3 +107,4 @@ class SceneGraph:
     revision: int = 0
     nodes: dict[str, SceneNode] = field(default_factory=dict)
     relations: list[Relation] = field(default_factory=list)
+    limits: dict[str, int] = field(default_factory=dict)

@@ -102,7 +102,8 @@ class SceneUpdater:
         changed; ``graph.stamp`` becomes that of the image.
         """
         robot, report, stamp = robot or RobotState(), MergeReport(), view.stamp
-        if self._last_stamp is not None and stamp < self._last_stamp:
+        # a belief that was stored may be of a time that has begun anew since then
+        if stamp < (self._last_stamp if self._last_stamp is not None else graph.stamp):
             self.time_jumped()
         if self._clock_restarted:
             self._clock_restarted = False

@@ -10,6 +10,7 @@ import numpy as np
 
 from graph_planner_ros.domain.files import write_atomically
 from graph_planner_ros.domain.symbols import Truth
+from graph_planner_ros.scene.admission import check_graph, nodes_by_id
 from graph_planner_ros.scene.graph import Attribute, Box, Presence, Relation, SceneGraph, SceneNode
 
 VERSION = 1
@@ -60,14 +61,16 @@ def graph_from_dict(data: dict[str, Any]) -> SceneGraph:
     if data["version"] != VERSION:
         raise ValueError(f"expected version {VERSION}, found {data['version']!r}")
     nodes = [_node_from_dict(entry) for entry in data["nodes"]]
-    return SceneGraph(
-        frame_id=str(data["frame_id"]),
-        stamp=float(data["stamp"]),
-        domain=str(data["domain"]),
-        revision=int(data["revision"]),
-        nodes={node.instance_id: node for node in nodes},
+    graph = SceneGraph(
+        frame_id=data["frame_id"],
+        stamp=data["stamp"],
+        domain=data["domain"],
+        revision=data["revision"],
+        nodes=nodes_by_id(nodes),
         relations=[Relation(**{**entry, "value": Truth[entry["value"]]}) for entry in data["relations"]],
     )
+    check_graph(graph)
+    return graph
 
 
 def _box_to_dict(box: Box | None) -> dict[str, Any] | None:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_planner_ros.benchmarks.statistics import bootstrap, wilson
+from graph_planner_ros.benchmarks.statistics import (
+    bootstrap,
+    bootstrap_mean,
+    bootstrap_pooled_median,
+    mcnemar,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +71,64 @@ def test_the_bootstrap_covers_the_median_of_a_known_distribution() -> None:
         interval = bootstrap(list(rng.normal(2.0, 1.0, 40)), rounds=200, seed=round_number)
         hits += interval.low <= 2.0 <= interval.high
     assert hits >= 85
+
+
+def test_bootstrap_of_a_mean_agrees_with_theory() -> None:
+    values = np.random.default_rng(1).normal(5.0, 2.0, 400)
+    interval = bootstrap_mean([values])
+    half = 1.96 * values.std() / 20
+    assert interval.estimate == pytest.approx(values.mean())
+    assert interval.low == pytest.approx(values.mean() - half, abs=0.02)
+    assert interval.high == pytest.approx(values.mean() + half, abs=0.02)
+
+
+def test_bootstrap_of_a_rate_agrees_with_the_binomial_distribution() -> None:
+    # resampling 30 of 100 ones is drawing from Binomial(100, 0.3): its 2.5 % and 97.5 % quantiles are 21 and 39
+    interval = bootstrap_mean([[1.0] * 30 + [0.0] * 70])
+    assert (interval.low, interval.estimate, interval.high) == pytest.approx((0.21, 0.3, 0.39), abs=0.005)
+
+
+def test_groups_weigh_the_same_however_large_they_are() -> None:
+    interval = bootstrap_mean([[1.0] * 90, [0.0] * 10, []])
+    assert (interval.low, interval.estimate, interval.high) == (0.5, 0.5, 0.5)
+    assert interval.count == 100
+    # the mean of two independent groups has half of the summed variances
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(0, 1, 100), rng.normal(0, 3, 50)
+    interval = bootstrap_mean([first, second])
+    half = 1.96 * math.sqrt(first.var() / 100 + second.var() / 50) / 2
+    assert (interval.high - interval.low) / 2 == pytest.approx(half, rel=0.05)
+
+
+def test_bootstrap_of_nothing_is_nothing() -> None:
+    assert bootstrap_mean([[]]).count == bootstrap_pooled_median([[], []]).count == 0
+    assert math.isnan(bootstrap_mean([]).estimate)
+
+
+def test_resampling_is_seeded_and_ten_thousand_fold() -> None:
+    values = [[1.0, 2.0, 5.0, 9.0]]
+    assert bootstrap_mean(values, seed=3) == bootstrap_mean(values, seed=3)
+    assert bootstrap_pooled_median(values, seed=3) == bootstrap_pooled_median(values, seed=3)
+
+
+@given(st.lists(st.lists(st.floats(-10, 10), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_the_pooled_median_is_that_of_all_samples(clusters: list[list[float]]) -> None:
+    interval = bootstrap_pooled_median(clusters, rounds=200)
+    everything = [value for cluster in clusters for value in cluster]
+    assert interval.estimate == float(np.median(everything))
+    assert min(everything) <= interval.low <= interval.high <= max(everything)
+
+
+def test_the_pooled_median_draws_whole_clusters() -> None:
+    # two clusters: only 0, only 10, or both come up, with chances 1/4, 1/4 and 1/2
+    interval = bootstrap_pooled_median([[0.0] * 50, [10.0] * 50])
+    assert (interval.low, interval.estimate, interval.high) == (0.0, 5.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p_value"),
+    # binomial tails: 2 * (1 + 10) / 2^10, 2 * (1 + 5) / 2^5, one beyond a float, and the trivial ones
+    [(1, 9, 22 / 1024), (4, 1, 12 / 32), (0, 0, 1.0), (3, 3, 1.0), (0, 6, 2 / 64), (0, 3000, 0.0)],
+)
+def test_mcnemar_agrees_with_the_binomial_distribution(first: int, second: int, p_value: float) -> None:
+    assert mcnemar(first, second) == pytest.approx(p_value) == mcnemar(second, first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,16 @@ class FakeCamera(ManagedNode):
         self.fixtures.publish(graph_to_msg(fixtures()))
         self.static.publish(TFMessage(transforms=[transform_to_msg("map", "odom", np.eye(4), 0.0)]))
 
-    def frame(self, stamp: float, *, mug: bool = True, encoding: str = "32FC1", transforms: bool = True) -> None:
-        """Publish one frame."""
+    def frame(
+        self,
+        stamp: float,
+        *,
+        mug: bool = True,
+        encoding: str = "32FC1",
+        transforms: bool = True,
+        alter: Callable[[dict[str, Any]], None] = lambda parts: None,
+    ) -> None:
+        """Publish one frame; ``alter`` may change its messages before: info, labels, depth and instances."""
         depth, instances = views(mug)
         if encoding == "16UC1":
             depth = (depth * 1000).astype(np.uint16)
@@ -87,16 +96,21 @@ class FakeCamera(ManagedNode):
             self.transforms(stamp)
         info = CameraInfo(header=header(stamp, FRAME), width=WIDTH, height=HEIGHT, distortion_model="plumb_bob")
         info.k = [FOCAL, 0.0, (WIDTH - 1) / 2, 0.0, FOCAL, (HEIGHT - 1) / 2, 0.0, 0.0, 1.0]
-        self.info.publish(info)
         labels = [
             messages.SegmentLabel(id=7, label="CounterTop", part=""),
             messages.SegmentLabel(id=42, label="Mug", part="", attributes=["dirty"]),
         ]
-        self.labels.publish(messages.SegmentLabels(header=header(stamp, FRAME), labels=labels))
         message = image_to_msg(depth, "16UC1" if encoding == "16UC1" else "32FC1", stamp, FRAME)
         message.encoding = encoding
-        self.depth.publish(message)
-        self.instances.publish(image_to_msg(instances, "32SC1", stamp, FRAME))
+        parts = {
+            "info": info,
+            "labels": messages.SegmentLabels(header=header(stamp, FRAME), labels=labels),
+            "depth": message,
+            "instances": image_to_msg(instances, "32SC1", stamp, FRAME),
+        }
+        alter(parts)
+        for name, part in parts.items():
+            getattr(self, name).publish(part)
 
     def transforms(self, stamp: float) -> None:
         """Publish where the camera is."""

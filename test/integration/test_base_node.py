@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -14,7 +15,12 @@ from harness import System, free_domain, wait_until
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
+from graph_planner_ros.bridges.mujoco_node import MujocoNode
 from graph_planner_ros.nodes.base import ManagedNode, Param, ParameterError
+from graph_planner_ros.nodes.executor import ExecutorNode
+from graph_planner_ros.nodes.perception import PerceptionNode
+from graph_planner_ros.nodes.planner import PlannerNode
+from graph_planner_ros.nodes.recorder import RecorderNode
 
 PARAMETERS = (
     Param("rate", 2.0, "a rate", 0.1, 10.0),
@@ -178,3 +184,79 @@ def test_a_node_process_with_bad_parameters_says_which_and_ends_with_2() -> None
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "skill_timeout" in output and "typo" in output
+
+
+FILES = {
+    "no YAML": "a: [",
+    "a list": "- a\n- b\n",
+    "no node": "planner:\n  colour: red\n",
+    "no text": "\x01\x02",
+    "wrong type": "/**:\n  ros__parameters:\n    domain: 5\n",
+    "a list for a text": "/**:\n  ros__parameters:\n    domain: [a, b]\n",
+    "a table for a text": "/**:\n  ros__parameters:\n    domain:\n      colour: red\n",
+    "no number": "/**:\n  ros__parameters:\n    diagnostics_period: .nan\n",
+    "too large": "/**:\n  ros__parameters:\n    diagnostics_period: 1.0e+9\n",
+    "unknown": "/**:\n  ros__parameters:\n    colour: red\n",
+}
+
+
+@pytest.mark.parametrize("what", [*FILES, "missing"])
+def test_a_file_of_parameters_that_cannot_be_used_ends_the_node_with_one_sentence(what: str, tmp_path: Any) -> None:
+    file = tmp_path / "parameters.yaml"
+    if what in FILES:
+        file.write_text(FILES[what])
+    process = node_process("graph_planner_ros.nodes.executor", "--ros-args", "--params-file", str(file))
+    try:
+        output, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 2, output
+    last = output.strip().splitlines()[-1]
+    assert last.startswith("bad parameters: ") and "Traceback" not in output
+    assert any(word in last for word in ("parameters.yaml", "'domain", "'diagnostics_period'", "'colour'")), last
+
+
+@pytest.mark.parametrize("factory", [PlannerNode, ExecutorNode, PerceptionNode, MujocoNode, RecorderNode])
+def test_every_parameter_of_every_node_refuses_what_it_cannot_be(system: System, factory: Any) -> None:
+    params = system.add(factory, autostart=False)._params.values()
+    for param in params:
+        wrong: list[Any] = ["text" if not isinstance(param.default, (str, list)) else 5]
+        if isinstance(param.default, float):
+            wrong += [math.nan, math.inf]
+        if param.maximum is not None:
+            wrong.append(type(param.default)(2 * param.maximum + 1))
+        if param.minimum is not None:
+            wrong.append(type(param.default)(param.minimum - 1))
+        if param.choices:
+            wrong.append("nonsense")
+        for value in wrong:
+            with pytest.raises(ParameterError, match=f"'{param.name}'"):
+                factory(context=system.context, parameter_overrides=[Parameter(param.name, value=value)])
+
+
+BROKEN_DOMAINS = {
+    "missing": None,
+    "empty": ("", ""),
+    "a list": ("(define (domain d))", "- a\n"),
+    "binary": ("\x01\x02", "\x01\x02"),
+    "no PDDL": (None, "classes: {}\n"),
+    "unfinished": ("(define (domain d) (:predicates (p ?x)", "classes: {}\n"),
+}
+
+
+@pytest.mark.parametrize("factory", [PlannerNode, ExecutorNode, PerceptionNode, MujocoNode])
+@pytest.mark.parametrize("what", BROKEN_DOMAINS)
+def test_a_broken_domain_keeps_a_node_from_starting_with_the_name_of_the_file(
+    system: System, tmp_path: Any, factory: Any, what: str
+) -> None:
+    folder = tmp_path / "broken"
+    content = BROKEN_DOMAINS[what]
+    if content is not None:
+        folder.mkdir()
+        for name, text in zip(("domain.pddl", "domain.yaml"), content, strict=True):
+            if text is not None:
+                (folder / name).write_text(text)
+    node = system.add(factory, autostart=False, domain=str(folder))
+    assert system.transition(node, "trigger_configure") == TransitionCallbackReturn.FAILURE
+    assert "cannot configure" in node.fault and "broken" in node.fault, node.fault
+    assert node.errors == 0

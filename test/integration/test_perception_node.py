@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from camera import FakeCamera
+from camera import FakeCamera, fixtures
 from harness import System, wait_until
+from rclpy.duration import Duration
+from tf2_msgs.msg import TFMessage
 
 from graph_planner_ros import msg as messages
-from graph_planner_ros.conversions import from_stamp, header
+from graph_planner_ros.conversions import from_stamp, graph_to_msg, header, transform_to_msg
+from graph_planner_ros.domain.symbols import Truth
+from graph_planner_ros.nodes.base import SENSOR
 from graph_planner_ros.nodes.perception import PerceptionNode
+from graph_planner_ros.scene.graph import Attribute, Box, Relation, SceneNode
+from graph_planner_ros.scene.storage import save_graph
 from graph_planner_ros.srv import Reobserve
 
 
@@ -71,6 +80,217 @@ def test_an_encoding_that_nobody_knows_is_an_error_once_and_the_node_lives(syste
     wait_until(lambda: "64FC1" in eyes.node._complaint, "the complaint names the encoding")
     assert len([key for key in eyes.node._warned if "64FC1" in key]) == 1
     eyes.feed("the node still works", lambda g: "mug_1" in ids(g))
+
+
+def set_parts(**changes: Any) -> Any:
+    """Return what alters the messages of a frame: part -> field -> value."""
+
+    def alter(parts: dict[str, Any]) -> None:
+        for part, fields in changes.items():
+            for field, value in fields.items():
+                setattr(parts[part], field, value)
+
+    return alter
+
+
+def no_number(value: float, share: float) -> Any:
+    """Return what makes a share of the depth image a number that is no depth."""
+
+    def alter(parts: dict[str, Any]) -> None:
+        depth = np.frombuffer(bytes(parts["depth"].data), np.float32).copy()
+        depth[: int(share * depth.size)] = value
+        parts["depth"].data = depth.tobytes()
+
+    return alter
+
+
+BROKEN = {
+    "depth without data": (set_parts(depth={"data": b""}), "empty"),
+    "depth cut off": (set_parts(depth={"data": b"12345678"}), "too small"),
+    "step of nothing": (set_parts(depth={"step": 0}), "too small"),
+    "depth of a colour": (set_parts(depth={"encoding": "mono8"}), "depth encoding"),
+    "no encoding": (set_parts(depth={"encoding": ""}), "encoding ''"),
+    "no size": (set_parts(depth={"width": 0, "height": 0}), "empty"),
+    "a huge size": (set_parts(depth={"width": 2**32 - 1, "height": 2**32 - 1}), "too small"),
+    "instances of another size": (
+        set_parts(instances={"width": 3, "height": 2, "step": 12, "data": bytes(24)}),
+        "instance image",
+    ),
+    "instances in colour": (
+        set_parts(instances={"encoding": "rgb8", "step": 960, "data": bytes(960 * 240)}),
+        "instance image",
+    ),
+    "instances that are not whole": (set_parts(instances={"encoding": "32FC1"}), "instance image"),
+    "camera of zeros": (set_parts(info={"k": [0.0] * 9}), "calibration"),
+    "camera of no numbers": (set_parts(info={"k": [math.nan] * 9}), "calibration"),
+    "camera without end": (set_parts(info={"k": [math.inf] * 9}), "calibration"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_frame_with_a_broken_part_is_refused_with_a_reason_and_the_node_lives(system: System, name: str) -> None:
+    alter, words = BROKEN[name]
+    eyes = Eyes(system)
+
+    def refused() -> bool:
+        eyes.stamp += 0.25
+        system.on_thread(eyes.camera, lambda: eyes.camera.frame(eyes.stamp, alter=alter))
+        return any(words in said for said in eyes.node._warned)
+
+    wait_until(refused, f"a complaint with '{words}'")
+    assert eyes.node._worker.frames == 0 and eyes.node.errors == 0
+    eyes.feed("the node still works", lambda g: "mug_1" in ids(g))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -1.0, 1e30])
+@pytest.mark.parametrize("share", [0.4, 1.0])
+def test_depth_that_is_none_is_no_thing_and_no_failure(system: System, value: float, share: float) -> None:
+    eyes = Eyes(system)
+    eyes.feed("images are taken", lambda g: eyes.node._worker.frames > 2, alter=no_number(value, share))
+    eyes.feed("the mug is believed", lambda g: "mug_1" in ids(g))
+    assert not eyes.node._complaint
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [],
+        [messages.SegmentLabel(id=42, label="")],
+        [messages.SegmentLabel(id=42, label="Spaceship")],
+        [messages.SegmentLabel(id=42, label="Mug", part="warp drive")],
+        [messages.SegmentLabel(id=42, label="Mug", attributes=["haunted", ""])],
+        [messages.SegmentLabel(id=42, label="Mug"), messages.SegmentLabel(id=42, label="Fridge")],
+    ],
+    ids=str,
+)
+def test_labels_that_mean_nothing_do_no_harm(system: System, labels: Any) -> None:
+    eyes = Eyes(system)
+    eyes.feed(
+        "images are taken",
+        lambda g: eyes.node._worker.frames > 2,
+        alter=lambda parts: setattr(parts["labels"], "labels", labels),
+    )
+    assert "Spaceship" not in {node.label for node in eyes.camera.graphs[-1].nodes}
+    eyes.feed("the mug is believed", lambda g: "mug_1" in ids(g))
+    assert not eyes.node._complaint
+
+
+def test_transforms_that_are_none_are_refused_by_name_and_the_others_used(system: System) -> None:
+    eyes = Eyes(system)
+
+    def send() -> None:
+        good = transform_to_msg("map", "somewhere", np.eye(4), 1.0)
+        for change in (
+            lambda t: setattr(t.transform.rotation, "w", 0.0),
+            lambda t: setattr(t.transform.rotation, "x", math.nan),
+            lambda t: setattr(t.transform.translation, "z", math.inf),
+            lambda t: setattr(t, "child_frame_id", "map"),
+            lambda t: setattr(t, "child_frame_id", ""),
+        ):
+            bad = copy.deepcopy(good)
+            change(bad)
+            eyes.camera.tf.publish(TFMessage(transforms=[bad]))
+
+    system.on_thread(eyes.camera, send)
+    wait_until(lambda: {"tf somewhere", "tf map", "tf "} <= eyes.node._warned, "each is refused by name")
+    eyes.feed("the node still works", lambda g: "mug_1" in ids(g))
+
+
+def test_a_writer_of_transforms_that_is_not_reliable_is_heard(system: System) -> None:
+    eyes = Eyes(system)
+    eyes.camera.destroy_publisher(eyes.camera.tf)
+    eyes.camera.tf = eyes.camera.create_publisher(TFMessage, "/tf", SENSOR)
+    eyes.feed("the mug is believed", lambda g: "mug_1" in ids(g))
+
+
+def test_images_wait_for_transforms_that_come_late_and_the_newest_of_them_is_used(system: System) -> None:
+    eyes = Eyes(system, transform_timeout=10.0)
+    start = eyes.camera.now()
+    stamps = [start + 0.2 * number for number in range(6)]
+    for stamp in stamps:  # on a busy machine the images may all come before the first transform
+        system.on_thread(eyes.camera, lambda stamp=stamp: eyes.camera.frame(stamp, transforms=False))
+    wait_until(lambda: len(eyes.node._pending) == len(stamps), "all images wait")
+    system.on_thread(eyes.camera, lambda: [eyes.camera.transforms(stamp) for stamp in stamps[:4]])
+    wait_until(lambda: eyes.camera.graphs, "an image is used")
+    wait_until(lambda: [pending[0] for pending in eyes.node._pending] == pytest.approx(stamps[4:]), "two still wait")
+    assert from_stamp(eyes.camera.graphs[-1].header.stamp) <= stamps[3] + 1e-3
+    system.on_thread(eyes.camera, lambda: eyes.camera.transforms(stamps[5]))
+    wait_until(
+        lambda: from_stamp(eyes.camera.graphs[-1].header.stamp) == pytest.approx(stamps[5], abs=1e-3),
+        "the newest is used",
+    )
+    assert not eyes.node._complaint and not eyes.node._pending
+
+
+def test_all_transforms_that_wait_are_taken_at_once(system: System) -> None:
+    eyes = Eyes(system)
+    taken: list[int] = []
+    add = eyes.node._add_transforms
+
+    def count(static: bool, message: Any) -> None:
+        taken.append(len(taken))
+        add(static, message)
+
+    eyes.node._add_transforms = count
+    rounds: list[int] = []
+    try_pending = eyes.node._try_pending
+    eyes.node._try_pending = lambda: (rounds.append(1), try_pending())
+
+    def busy() -> None:  # while the node is busy with something else, transforms pile up
+        wait_until(lambda: eyes.camera.tf.get_subscription_count() > 0, "the node listens")
+        for number in range(60):
+            eyes.camera.transforms(100.0 + 0.02 * number)
+        eyes.camera.tf.wait_for_all_acked(Duration(seconds=5.0))
+
+    system.on_thread(eyes.node, busy)
+    wait_until(lambda: len(taken) >= 60, "all are taken")
+    assert len(rounds) < 10
+
+
+@pytest.mark.parametrize("what", ["class", "relation", "all"])
+def test_a_map_with_something_unknown_is_used_without_it(system: System, what: str) -> None:
+    eyes = Eyes(system)
+    graph = graph_to_msg(fixtures())
+    if what in ("class", "all"):
+        graph.nodes.append(messages.SceneNode(instance_id="ufo", label="Spaceship"))
+    if what in ("relation", "all"):
+        graph.relations.append(messages.Relation(subject="ufo", predicate="orbits", object="counter_top_1", value=1))
+    system.on_thread(eyes.camera, eyes.camera.fixtures.publish, graph)
+    wait_until(lambda: any("ufo" in said for said in eyes.node._warned), "what is unknown is named")
+    assert "ufo" not in eyes.node._fixtures.nodes and "counter_top_1" in eyes.node._fixtures.nodes
+    eyes.feed("the node works", lambda g: "mug_1" in ids(g))
+
+
+def test_a_stored_belief_of_a_later_time_goes_on_when_time_has_begun_anew(system: System, tmp_path: Path) -> None:
+    graph = fixtures()
+    graph.stamp, graph.revision = 5000.0, 3
+    graph.nodes["mug_1"] = SceneNode(
+        "mug_1", "Mug", Box(np.array([1.0, 0.0, 0.94]), np.array([0.08, 0.08, 0.08])), last_seen=5000.0, observations=9
+    )
+    graph.nodes["mug_1"].attributes["dirty"] = Attribute("dirty", Truth.TRUE, stamp=5000.0)
+    graph.relations.append(Relation("mug_1", "on", "counter_top_1", stamp=5000.0))
+    file = tmp_path / "belief.json"
+    save_graph(graph, file)
+    eyes = Eyes(system, state_file=str(file))
+    eyes.feed("the mug is seen", lambda g: node_of(g, "mug_1").last_seen.sec < 100)
+    done = messages.SubtaskCompleted(header=header(eyes.stamp), task_id="t", revision=1, index=0)
+    done.subtask = messages.Subtask(action="clean", arguments=["mug_1", "sink_basin_1"])
+    system.on_thread(eyes.camera, eyes.camera.events.publish, done)
+    eyes.feed(
+        "what skills do is believed again",
+        lambda g: any(a.name == "cleaned" and a.value == 1 for a in node_of(g, "mug_1").attributes),
+    )
+
+
+def test_a_stored_belief_is_used_without_what_the_domain_does_not_know(system: System, tmp_path: Path) -> None:
+    graph = fixtures()
+    graph.stamp = 1.0
+    graph.nodes["ufo"] = SceneNode("ufo", "Spaceship")
+    file = tmp_path / "belief.json"
+    save_graph(graph, file)
+    node = system.add(PerceptionNode, state_file=str(file))
+    assert set(node._graph.nodes) == set(fixtures().nodes)
+    assert file.exists() and not list(tmp_path.glob("*.unreadable"))
 
 
 def test_images_without_a_stamp_are_dropped_with_one_warning(system: System) -> None:

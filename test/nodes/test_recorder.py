@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,15 +14,18 @@ from typing import Any
 
 import pytest
 import rclpy
+from rclpy.parameter import Parameter
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, Header
 
 import graph_planner_ros.msg as messages
+from graph_planner_ros.analysis import bag_writer
 from graph_planner_ros.analysis.bag_repair import summarize_bag
+from graph_planner_ros.analysis.bag_writer import BagWriter, Topic
 from graph_planner_ros.nodes.base import LATCHED
 from graph_planner_ros.nodes.message_types import message_class, message_definition
-from graph_planner_ros.nodes.recorder import free_folder, mend_leftovers
+from graph_planner_ros.nodes.recorder import RecorderNode, free_folder, mend_leftovers
 
 
 class Publisher:
@@ -156,3 +160,80 @@ def test_a_type_that_is_not_installed_is_named() -> None:
         message_class("no_such_msgs/msg/Thing")
     with pytest.raises(LookupError, match="no_such_msgs/msg/Thing"):
         message_definition("no_such_msgs/msg/Thing")
+
+
+@pytest.mark.parametrize("split_size", [1, 200, 10**6])
+@pytest.mark.parametrize("begun", ["before the first message", "later"])
+def test_a_full_disk_costs_no_message_that_fits_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split_size: int, begun: str
+) -> None:
+    writer = BagWriter(tmp_path / "bag", split_size)
+    writer.add_topic(Topic("/holding", "std_msgs/msg/Bool", "bool data\n"))
+    content = b"\x00\x01\x00\x00\x01"
+    early = 3 if begun == "later" else 0
+    for stamp in range(1, early + 1):
+        writer.write("/holding", stamp, content)
+    writer.flush()
+    real, full = os.pwrite, True
+
+    def pwrite(*arguments: Any) -> int:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*arguments)
+
+    monkeypatch.setattr(bag_writer.os, "pwrite", pwrite)
+    last = early + 30
+    for stamp in range(early + 1, last):
+        writer.write("/holding", stamp, content)
+    with pytest.raises(OSError, match="space"):
+        writer.flush()
+    full = False
+    writer.write("/holding", last, content)
+    writer.close()
+    assert counts(tmp_path / "bag")["/holding"] == last and writer.dropped == 0
+    assert stamps(tmp_path / "bag") == list(range(1, last + 1))
+
+
+def stamps(bag: Path) -> list[int]:
+    with AnyReader([bag]) as reader:
+        return [stamp for _, stamp, _ in reader.messages()]
+
+
+@pytest.mark.parametrize("where", ["file/bag", "file/deep/bag", "/proc/nothing/bag"])
+def test_a_folder_that_cannot_be_made_keeps_the_recorder_from_starting_with_its_name(
+    tmp_path: Path, where: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    node = recorder(bag=str(tmp_path / where))
+    try:
+        node.trigger_configure()
+        node.trigger_activate()
+        assert not node.active and "cannot" in node.fault and where.rpartition("/")[0] in node.fault
+    finally:
+        forget(node)
+
+
+def test_topics_that_are_not_there_make_an_empty_bag_that_can_be_read(tmp_path: Path) -> None:
+    node = recorder(bag=str(tmp_path / "bag"), topics=["/nowhere"])
+    try:
+        node.trigger_configure()
+        node.trigger_activate()
+        assert node.active and node.errors == 0
+        node.close()
+        assert summarize_bag(tmp_path / "bag").messages == 0
+    finally:
+        forget(node)
+
+
+def recorder(**parameters: Any) -> RecorderNode:
+    """A recorder in this process that nobody spins."""
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    given = [Parameter(name, value=value) for name, value in parameters.items()]
+    return RecorderNode(context=context, parameter_overrides=given)
+
+
+def forget(node: RecorderNode) -> None:
+    node.close()
+    node.destroy_node()
+    node.context.try_shutdown()

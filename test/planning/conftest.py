@@ -1,6 +1,25 @@
-"""Lets the tests of this folder import their symbolic world."""
+"""Lets the tests of this folder import their worlds, and makes those that several of them share."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+from engine_tasks import small_kitchen
+
+from graph_planner_ros.domain.domain import Domain, load_domain
+from graph_planner_ros.domain.symbols import SymbolicState
+
+
+@pytest.fixture(scope="module")
+def household() -> Domain:
+    """The domain that the package brings."""
+    return load_domain("household")
+
+
+@pytest.fixture(scope="module")
+def kitchen(household: Domain) -> SymbolicState:
+    """See `engine_tasks.small_kitchen`."""
+    return small_kitchen(household)

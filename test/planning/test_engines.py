@@ -9,10 +9,10 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from engine_tasks import CHAIN_DOMAIN, GOALS, TOMATO, hanoi
 
 from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.domain.goal import goal_holds, goal_to_pddl
@@ -20,102 +20,17 @@ from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.state import cost, successor
 from graph_planner_ros.domain.symbols import Atom, Goal, GoalLiteral, GoalVariable, SymbolicState
 from graph_planner_ros.planning.engines import Engine, EngineMissingError, make_engine
-from graph_planner_ros.planning.engines.compilation import compile_task
-from graph_planner_ros.planning.engines.fast_downward import FastDownwardEngine, scale_costs
 from graph_planner_ros.planning.engines.mimir import MimirEngine
-from graph_planner_ros.planning.engines.model import read_domain, read_problem
-from graph_planner_ros.planning.engines.relevance import relevant_parts
 from graph_planner_ros.planning.problem import build_problem
 from graph_planner_ros.planning.result import PlanningStatus
 
 DOMAINS = Path(__file__).parents[1] / "fixtures" / "domains"
-TOMATO = GoalVariable("?t", "item", "Tomato")
-TABLE = GoalVariable("?d", "fixture", "DiningTable")
-
-CHAIN_DOMAIN = """
-(define (domain chain) (:requirements :strips :typing) (:types peg disc)
- (:predicates (on ?d - disc ?x - object) (clear ?x - object) (smaller ?d - disc ?x - object))
- (:action move :parameters (?d - disc ?from - object ?to - object)
-  :precondition (and (on ?d ?from) (clear ?d) (clear ?to) (smaller ?d ?to))
-  :effect (and (on ?d ?to) (clear ?from) (not (on ?d ?from)) (not (clear ?to)))))
-"""
-
-
-def hanoi(discs: int) -> str:
-    """The towers of Hanoi: 2^discs - 1 moves, too many for any engine if there are enough discs."""
-    names = [f"d{number}" for number in range(1, discs + 1)]
-    below = [*names[1:], "p1"]
-    facts = [f"(on {name} {under})" for name, under in zip(names, below, strict=True)]
-    facts += ["(clear d1)", "(clear p2)", "(clear p3)"]
-    facts += [f"(smaller {name} {peg})" for name in names for peg in ("p1", "p2", "p3")]
-    facts += [f"(smaller {a} {b})" for index, a in enumerate(names) for b in names[index + 1 :]]
-    goal = " ".join(f"(on {name} {under})" for name, under in zip(names, [*names[1:], "p3"], strict=True))
-    return (
-        f"(define (problem hanoi) (:domain chain) (:objects {' '.join(names)} - disc p1 p2 p3 - peg) "
-        f"(:init {' '.join(facts)}) (:goal (and {goal})))"
-    )
-
-
-@pytest.fixture(scope="module")
-def household() -> Domain:
-    """The domain that the package brings."""
-    return load_domain("household")
-
-
-@pytest.fixture(scope="module")
-def kitchen(household: Domain) -> SymbolicState:
-    """Two tomatoes, the near one in a closed fridge; two mugs; a knife in a closed drawer; a sink and a table."""
-    things = {
-        "counter_1": "CounterTop",
-        "table_1": "DiningTable",
-        "fridge_1": "Fridge",
-        "drawer_1": "Drawer",
-        "sink_1": "SinkBasin",
-        "tomato_1": "Tomato",
-        "tomato_2": "Tomato",
-        "mug_1": "Mug",
-        "mug_2": "Mug",
-        "knife_1": "Knife",
-    }
-    where = {"tomato_1": "fridge_1", "tomato_2": "counter_1", "mug_1": "counter_1", "mug_2": "sink_1"}
-    where["knife_1"] = "drawer_1"
-    at = {"start": 0.0, "fridge_1": 1.0, "counter_1": 2.0, "drawer_1": 3.0, "sink_1": 4.0, "table_1": 6.0}
-    atoms = {Atom("at", ("start",)), Atom("hand_empty"), Atom("closed", ("fridge_1",)), Atom("closed", ("drawer_1",))}
-    atoms |= {Atom("in", pair) for pair in where.items()}
-    objects = {"start": "place"}
-    for name, label in things.items():
-        objects[name] = household.classes[label].type_name
-        objects[label] = "class"
-        atoms |= {Atom("instance_of", (name, label)), *(Atom(fact, (name,)) for fact in household.classes[label].facts)}
-    ways = {
-        Atom("distance", (a, b)): abs(at[a] - at[b]) + (0.25 if a != b else 0.0) for a in at for b in at if b != "start"
-    }
-    return SymbolicState(objects, frozenset(atoms), ways)
 
 
 @pytest.fixture(params=["mimir", "fast_downward"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each of the engines in turn."""
     return make_engine(request.param)
-
-
-GOALS = {
-    "move": Goal((TOMATO, TABLE), (GoalLiteral("in", ("?t", "?d")),)),
-    "change": Goal((TOMATO, TABLE), (GoalLiteral("in", ("?t", "?d")), GoalLiteral("cold", ("?t",)))),
-    "tool": Goal((TOMATO, TABLE), (GoalLiteral("sliced", ("?t",)), GoalLiteral("in", ("?t", "?d")))),
-    "two": Goal(
-        (GoalVariable("?a", "item", "Mug"), GoalVariable("?b", "item", "Mug"), TABLE),
-        (GoalLiteral("in", ("?a", "?d")), GoalLiteral("in", ("?b", "?d"))),
-        (("?a", "?b"),),
-    ),
-    "inside": Goal(
-        (TOMATO, GoalVariable("?m", "movable_receptacle", "Mug"), TABLE),
-        (GoalLiteral("in", ("?t", "?m")), GoalLiteral("in", ("?m", "?d"))),
-    ),
-    "negative": Goal((GoalVariable("?f", "fixture", "Fridge"),), (GoalLiteral("closed", ("?f",), False),)),
-    "named": Goal((GoalVariable("?x", "item", instance="mug_2"),), (GoalLiteral("holding", ("?x",)),)),
-    "place": Goal((TABLE,), (GoalLiteral("at", ("?d",)),)),
-}
 
 
 def execute(domain: Domain, state: SymbolicState, goal: Goal, engine: Engine) -> float:
@@ -297,92 +212,10 @@ def test_a_cancelled_search_leaves_other_threads_running(household: Domain) -> N
     assert beats == 20
 
 
-def script(folder: Path, text: str) -> list[str]:
-    """A command that stands in for Fast Downward."""
-    path = folder / "planner.py"
-    path.write_text(textwrap.dedent(text))
-    return [sys.executable, str(path)]
-
-
-@pytest.fixture
-def task(household: Domain, kitchen: SymbolicState) -> Iterator[tuple[str, str]]:
-    """A domain and a problem that any planner solves."""
-    yield household.pddl_text, build_problem(household, kitchen, GOALS["move"])
-
-
-def test_a_planner_that_crashes_is_told_with_its_exit_code_and_last_words(
-    tmp_path: Path, task: tuple[str, str]
-) -> None:
-    command = script(tmp_path, "import sys; print('out of luck', file=sys.stderr); sys.exit(77)")
-    result = FastDownwardEngine(command=command).solve(*task, 60.0)
-    assert result.status is PlanningStatus.CRASHED
-    assert result.exit_code == 77
-    assert result.stderr == "out of luck"
-    assert "77" in result.reason and "out of luck" in result.reason
-
-
-def test_a_planner_killed_by_a_signal_is_a_crash(tmp_path: Path, task: tuple[str, str]) -> None:
-    command = script(tmp_path, "import os; os.kill(os.getpid(), 11)")
-    result = FastDownwardEngine(command=command).solve(*task, 60.0)
-    assert (result.status, result.exit_code) == (PlanningStatus.CRASHED, -11)
-
-
-@pytest.mark.parametrize("cancelled", [True, False])
-def test_nothing_of_a_planner_lives_on_after_a_time_out_or_a_cancel(
-    tmp_path: Path, task: tuple[str, str], cancelled: bool
-) -> None:
-    """The planner has a child that ignores SIGTERM, as a search may be deep in C++."""
-    pids = tmp_path / "pids"
-    command = script(
-        tmp_path,
-        f"""
-        import os, pathlib, signal, time
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        child = os.fork()
-        if child:
-            part = pathlib.Path({str(pids)!r} + ".part")
-            part.write_text(f"{{os.getpid()}} {{child}}")
-            part.rename({str(pids)!r})
-        time.sleep(600)
-        """,
-    )
-    cancel = threading.Event()
-    results = []
-    engine = FastDownwardEngine(command=command)
-    timeout = 600.0 if cancelled else 5.0
-    thread = threading.Thread(target=lambda: results.append(engine.solve(*task, timeout, cancel)))
-    thread.start()
-    while cancelled and not pids.exists() and thread.is_alive():
-        time.sleep(0.01)
-    if cancelled:
-        cancel.set()
-    thread.join(timeout=60.0)
-    assert results[0].status is (PlanningStatus.CANCELLED if cancelled else PlanningStatus.TIMED_OUT)
-    for pid in map(int, pids.read_text().split()):
-        assert _gone(pid)
-
-
-def _gone(pid: int) -> bool:
-    """Whether a process ends within a moment; the kernel needs one even for SIGKILL."""
-    deadline = time.monotonic() + 30.0
-    while _running(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not _running(pid)
-
-
-def _running(pid: int) -> bool:
-    """Whether a process is alive; one that is dead and not yet reaped by the init process is not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state not in ("Z", "X")
-
-
 def test_mimir_prints_nothing_and_leaves_stdout_usable() -> None:
     program = """
     from graph_planner_ros.planning.engines.mimir import MimirEngine
-    from test_engines import CHAIN_DOMAIN, hanoi
+    from engine_tasks import CHAIN_DOMAIN, hanoi
     print("before")
     print(MimirEngine().solve(CHAIN_DOMAIN, hanoi(3), 60.0).status.name)
     """
@@ -404,84 +237,3 @@ def test_engines_are_made_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineMissingError, match="extra 'planners'"):
         make_engine("mimir")
     assert make_engine().name == "fast_downward"
-
-
-def test_only_what_matters_is_searched(household: Domain, kitchen: SymbolicState) -> None:
-    compiled = compile_task(household.pddl_text, build_problem(household, kitchen, GOALS["change"]), always=True)
-    domain = read_domain(compiled.domain)
-    parts = relevant_parts(domain, read_problem(compiled.problem, domain))
-    assert parts is not None
-    assert {"tomato_1", "tomato_2", "fridge_1", "table_1"} <= parts.objects
-    assert not {"mug_1", "mug_2", "knife_1", "drawer_1"} & parts.objects
-    assert {"go_to", "cool", "put", "pick_up", "open"} <= parts.operators
-    assert not {"slice", "heat", "close", "examine", "toggle_on"} & parts.operators
-
-
-def with_mugs(household: Domain, kitchen: SymbolicState, count: int) -> SymbolicState:
-    """The kitchen with more mugs on the counter."""
-    names = [f"mug_{number}" for number in range(3, count + 1)]
-    facts = household.classes["Mug"].facts
-    atoms = {Atom(fact, (name,)) for name in names for fact in facts}
-    atoms |= {Atom("in", (name, "counter_1")) for name in names} | {
-        Atom("instance_of", (name, "Mug")) for name in names
-    }
-    objects = {**kitchen.objects, **dict.fromkeys(names, household.classes["Mug"].type_name)}
-    return SymbolicState(objects, kitchen.atoms | atoms, kitchen.functions)
-
-
-def mugs_goal(count: int, *more: GoalLiteral) -> Goal:
-    names = tuple(f"?m{number}" for number in range(count))
-    variables = tuple(GoalVariable(name, "item", "Mug") for name in names)
-    return Goal((*variables, TABLE), (*(GoalLiteral("in", (name, "?d")) for name in names), *more), (names,))
-
-
-@pytest.mark.parametrize(("name", "count"), [("mimir", 3), ("mimir", 6), ("fast_downward", 3)])
-def test_several_things_of_a_kind_are_one_goal_and_not_one_for_each_order(
-    household: Domain, kitchen: SymbolicState, name: str, count: int
-) -> None:
-    state, goal = with_mugs(household, kitchen, 8), mugs_goal(count)
-    found = make_engine(name).solve(household.pddl_text, build_problem(household, state, goal), 60.0)
-    assert found.status is PlanningStatus.SOLVED, found
-    put = {action.arguments[0] for action in found.plan if action.name == "put"}
-    assert len(put) == count
-
-
-@pytest.mark.parametrize(
-    ("count", "more", "pairs"),
-    [
-        (2, (), 0),
-        (3, (), 3),
-        (5, (), 10),
-        (4, (GoalLiteral("hot", ("?m0",)),), 3),  # a hot one and three others: only the others may be exchanged
-        (3, (GoalLiteral("hot", ("?m0",)), GoalLiteral("dirty", ("?m1",), False)), 0),
-        (3, tuple(GoalLiteral("hot", (f"?m{number}",)) for number in range(3)), 3),
-    ],
-)
-def test_only_what_may_be_exchanged_is_put_in_order(
-    household: Domain, kitchen: SymbolicState, count: int, more: tuple[GoalLiteral, ...], pairs: int
-) -> None:
-    problem = build_problem(household, kitchen, mugs_goal(count, *more))
-    compiled = compile_task(household.pddl_text, problem, always=True)
-    assert compiled.domain.count("(goal-order ?g") == pairs
-    different = compiled.domain[compiled.domain.index("reach-the-goal") :].count("(not (= ?g")
-    assert different + pairs == count * (count - 1) // 2
-    assert ("(goal-order mug_1 mug_2)" in compiled.problem) == bool(pairs)
-    assert "(goal-order mug_2 mug_1)" not in compiled.problem
-
-
-def test_the_analysis_of_what_matters_can_be_ended(household: Domain, kitchen: SymbolicState) -> None:
-    compiled = compile_task(household.pddl_text, build_problem(household, kitchen, mugs_goal(2)), always=True)
-    domain = read_domain(compiled.domain)
-
-    def stop() -> None:
-        raise TimeoutError
-
-    with pytest.raises(TimeoutError):
-        relevant_parts(domain, read_problem(compiled.problem, domain), stop)
-
-
-def test_costs_become_whole_numbers_for_fast_downward() -> None:
-    text = "(increase (total-cost) 1.5) (= (way a b) 2.346) (= (total-cost) 0) (increase (total-cost) (way ?a ?b))"
-    assert scale_costs(text) == (
-        "(increase (total-cost) 150) (= (way a b) 235) (= (total-cost) 0) (increase (total-cost) (way ?a ?b))"
-    )

@@ -71,18 +71,51 @@ def test_later_evidence_withdraws_a_refutation_and_older_or_known_does_not() -> 
     assert not memory.is_refuted("Mug", "drawer_1", 12.0)
 
 
-def test_the_least_certain_is_relaxed_once_a_task() -> None:
+def test_the_least_certain_of_those_that_are_not_certain_is_relaxed_once_a_task() -> None:
     memory = NegativeMemory()
-    memory.refute("Mug", "drawer_1", 0.9, 10.0)
-    memory.refute("Mug", "drawer_2", 0.5, 10.0)
-    places = ["drawer_1", "drawer_2"]
+    places = ["drawer_1", "drawer_2", "drawer_3"]
+    for place, confidence in zip(places, (0.6, 0.5, 0.9), strict=True):
+        memory.refute("Mug", place, confidence, 10.0)
     assert [memory.relax("Mug", places, 11.0).place for _ in range(2)] == ["drawer_2", "drawer_1"]  # type: ignore
-    assert memory.relax("Mug", places, 11.0) is None
-    memory.refute("Mug", "drawer_2", 0.9, 12.0)
+    assert memory.relax("Mug", places, 11.0) is None  # the third is certain
+    memory.refute("Mug", "drawer_2", 0.5, 12.0)
     assert memory.is_refuted("Mug", "drawer_2", 12.0)
     assert memory.relax("Mug", places, 13.0) is None
+
+
+def test_what_was_found_out_in_an_earlier_task_is_looked_at_again_however_certain() -> None:
+    memory = NegativeMemory()
+    places = [f"drawer_{number}" for number in range(8)]
+    for place in places:
+        memory.refute("Mug", place, 1.0, 10.0)
+    assert memory.relax("Mug", places, 11.0) is None
     memory.new_task()
-    assert memory.relax("Mug", places, 13.0) is not None
+    for _ in places:
+        relaxed = memory.relax("Mug", places, 11.0)
+        assert relaxed is not None
+        memory.refute("Mug", relaxed.place, 1.0, 12.0)
+    assert memory.relax("Mug", places, 13.0) is None
+
+
+def test_a_task_looks_again_at_a_few_places_only() -> None:
+    memory = NegativeMemory(max_looks_again=2)
+    places = [f"drawer_{number}" for number in range(8)]
+    for place in places:
+        memory.refute("Mug", place, 0.4, 10.0)
+    assert [memory.relax("Mug", places, 11.0) is not None for _ in range(3)] == [True, True, False]
+
+
+def test_what_was_refuted_before_a_thing_was_seen_elsewhere_is_withdrawn_when_that_has_gone() -> None:
+    memory = NegativeMemory()
+    memory.refute("Mug", "drawer_1", 1.0, 10.0)
+    memory.refute("Mug", "drawer_2", 1.0, 30.0)
+    memory.refute("Egg", "drawer_1", 1.0, 10.0)
+    assert memory.withdraw_before("Mug", 20.0) == 1
+    refuted = [pair for pair in (("Mug", "drawer_1"), ("Mug", "drawer_2"), ("Egg", "drawer_1"))
+               if memory.is_refuted(*pair, 30.0)]  # fmt: skip
+    assert refuted == [("Mug", "drawer_2"), ("Egg", "drawer_1")]
+    memory.refute("Mug", "drawer_1", 1.0, 15.0)  # an old look says nothing any more
+    assert not memory.is_refuted("Mug", "drawer_1", 30.0)
 
 
 def test_older_evidence_does_not_replace_newer_and_time_may_jump_back() -> None:
@@ -123,6 +156,7 @@ def test_memories_come_back_from_disk_as_they_were(tmp_path: Path) -> None:
         ("10.0", "null"),
         ('"Mug"', "3"),
         ('"relaxations": 0', '"relaxations": "many"'),
+        ('"earlier": false', '"earlier": 1'),
         ('"refutations": [', '"refutations": [' + "[" * 100_000),
     ],
 )
@@ -169,7 +203,10 @@ def test_a_crash_while_saving_leaves_the_old_file_whole(tmp_path: Path, monkeypa
     assert [entry.name for entry in tmp_path.iterdir()] == ["negative.json"]
 
 
-@pytest.mark.parametrize("options", [{"half_life": 0.0}, {"threshold": 2.0}, {"max_relaxations": -1}])
+@pytest.mark.parametrize(
+    "options",
+    [{"half_life": 0.0}, {"threshold": 2.0}, {"max_relaxations": -1}, {"doubtful": 1.5}, {"max_looks_again": -1}],
+)
 def test_bad_parameters_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="expects"):
         NegativeMemory(**options)  # type: ignore[arg-type]

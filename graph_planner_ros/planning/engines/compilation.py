@@ -81,17 +81,20 @@ def parse_expression(text: str) -> Expression:
     Raises:
         PddlTextError: if brackets do not match.
     """
-    stack: list[list[Expression]] = [[]]
-    for token in _TOKEN.findall(text):
+    top: list[Expression] = []
+    stack = [top]
+    for token in _TOKEN.findall(text.lower()):
         if token == "(":
-            stack.append([])
+            top = []
+            stack.append(top)
         elif token == ")":
             if len(stack) == 1:
                 raise PddlTextError("a closing bracket too many")
             done = stack.pop()
-            stack[-1].append(done)
+            top = stack[-1]
+            top.append(done)
         else:
-            stack[-1].append(token.lower())
+            top.append(token)
     if len(stack) != 1 or len(stack[0]) != 1:
         raise PddlTextError("the brackets do not match")
     return stack[0][0]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from graph_planner_ros.planning.engines.model import DomainModel, Operator, ProblemModel, Row, substitute
-from graph_planner_ros.planning.engines.reduction import Movement
+from graph_planner_ros.planning.engines.movement import Movement
 
 _NO_WAY = 1e6
 
@@ -203,6 +203,4 @@ class PlanImprover:
         """Return the price of a move."""
         if self._movement is None or not self._domain.has_costs:
             return 1.0
-        ends = {self._movement.start: start, self._movement.end: end}
-        terms = [substitute(term, ends) for term in self._movement.operator.cost_terms]
-        return self._movement.operator.cost + sum(self._problem.values.get(term, _NO_WAY) for term in terms)
+        return self._movement.price(self._problem, start, end, _NO_WAY)

@@ -148,9 +148,8 @@ def read_problem(text: str, domain: DomainModel) -> ProblemModel:
             model.sections[head] = section
     if not model.goal:
         raise PddlTextError("the problem has no (:goal ...)")
-    for row in model.atoms:
-        if row[0] not in domain.predicates:
-            raise PddlTextError(f"the domain has no predicate {row[0]!r}, which (:init ...) uses")
+    for name in {row[0] for row in model.atoms} - domain.predicates:
+        raise PddlTextError(f"the domain has no predicate {name!r}, which (:init ...) uses")
     named = {name for rows in (model.atoms, model.values) for row in rows for name in row[1:]}
     unknown = sorted(named - model.objects.keys())
     if unknown:

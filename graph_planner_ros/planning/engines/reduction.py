@@ -13,20 +13,11 @@ from functools import lru_cache
 
 from graph_planner_ros.planning.engines.compilation import Expression, write_expression
 from graph_planner_ros.planning.engines.model import DomainModel, Operator, ProblemModel, Row, substitute
+from graph_planner_ros.planning.engines.movement import Movement, find_movement, places
 from graph_planner_ros.planning.engines.relevance import RelevantParts
 
 _FROM = "?from-place"
 _VARIANT = "go-and-"
-
-
-@dataclass(frozen=True)
-class Movement:
-    """The action that only moves: its parameters for start and end, and the predicate of the place."""
-
-    operator: Operator
-    start: str
-    end: str
-    predicate: str
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ def reduce_task(domain: DomainModel, problem: ProblemModel, parts: RelevantParts
         domain, problem: as read. parts: what is kept of them.
         merge: merge moves into the other actions; this makes searching quick, and grounding large tasks slow.
     """
-    movement = _movement(domain, parts.operators) if merge else None
+    movement = find_movement(domain, parts.operators) if merge else None
     if movement is not None and sum(row[0] == movement.predicate for row in problem.atoms) != 1:
         movement = None
     text = _domain_text(domain, parts.operators, movement is not None)
@@ -72,7 +63,7 @@ def with_moves(steps: list[Row], domain: DomainModel, problem: ProblemModel, mov
         operator = domain.operators[row[0]]
         if any(condition.atom[0] == movement.predicate for condition in operator.conditions):
             binding = dict(zip(operator.parameters, row[1:], strict=True))
-            target = substitute(_place_of(operator, movement.predicate), binding)[1]
+            target = substitute(movement.place_of(operator), binding)[1]
             if target != place:
                 ends = {movement.start: place, movement.end: target}
                 expanded.append((movement.operator.name, *(ends[name] for name in movement.operator.parameters)))
@@ -81,56 +72,9 @@ def with_moves(steps: list[Row], domain: DomainModel, problem: ProblemModel, mov
     return expanded
 
 
-def places(problem: ProblemModel, movement: Movement | None) -> set[str]:
-    """Return where the robot is now, as far as moves are merged."""
-    if movement is None:
-        return set()
-    return {row[1] for row in problem.atoms if row[0] == movement.predicate}
-
-
-def _place_of(operator: Operator, predicate: str) -> Row:
-    return next(c.atom for c in operator.conditions if c.atom[0] == predicate and c.positive)
-
-
-@lru_cache(maxsize=256)
-def _movement(domain: DomainModel, names: frozenset[str]) -> Movement | None:
-    """Return the action that can be merged into the others, if there is one and nothing speaks against it."""
-    operators = [domain.operators[name] for name in domain.operators if name in names]
-    for operator in operators:
-        if len(operator.conditions) != 1 or len(operator.added) != 1 or len(operator.deleted) != 1:
-            continue
-        (condition,), (added,), (deleted,) = operator.conditions, operator.added, operator.deleted
-        ends = [deleted[1:], added[1:]]
-        if (
-            condition.positive
-            and condition.atom == deleted
-            and deleted[0] == added[0]
-            and list(operator.parameters) in ([*ends[0], *ends[1]], [*ends[1], *ends[0]])
-            and len(operator.parameters) == 2
-        ):
-            movement = Movement(operator, deleted[1], added[1], added[0])
-            others = [other for other in operators if other is not operator]
-            if all(_mergeable(domain, other, movement) for other in others):
-                return movement
-    return None
-
-
-def _mergeable(domain: DomainModel, operator: Operator, movement: Movement) -> bool:
-    """Return whether an action leaves the robot's place alone and needs at most one that can be gone to."""
-    places = [condition for condition in operator.conditions if condition.atom[0] == movement.predicate]
-    changes = any(row[0] == movement.predicate for row in (*operator.added, *operator.deleted))
-    if changes or len(places) > 1 or any(not condition.positive for condition in places):
-        return False
-    if not places:
-        return True
-    place = places[0].atom[1]
-    of = operator.parameters.get(place) or domain.constants.get(place, "object")
-    return movement.operator.parameters[movement.end] in domain.ancestors.get(of, ())
-
-
 @lru_cache(maxsize=256)
 def _domain_text(domain: DomainModel, names: frozenset[str], merge: bool) -> str:
-    movement = _movement(domain, names) if merge else None
+    movement = find_movement(domain, names) if merge else None
     parts = ["(define (domain small)"]
     for keyword in (":requirements", ":types", ":constants", ":predicates", ":functions"):
         if keyword in domain.sections:
@@ -138,6 +82,9 @@ def _domain_text(domain: DomainModel, names: frozenset[str], merge: bool) -> str
     for name, operator in domain.operators.items():
         if name in names and (movement is None or operator is not movement.operator):
             parts.append(_action_text(domain, operator, movement))
+            if movement is not None and movement.operator.cost and movement.is_tied(operator):
+                # a way has a fixed price, and staying has none: two actions say what no function can
+                parts.append(_action_text(domain, operator, None))
     return "\n".join([*parts, ")"])
 
 
@@ -145,19 +92,22 @@ def _action_text(domain: DomainModel, operator: Operator, movement: Movement | N
     name, parameters = operator.name, dict(operator.parameters)
     conditions = [(condition.atom, condition.positive) for condition in operator.conditions]
     effects = [(row, False) for row in operator.deleted] + [(row, True) for row in operator.added]
-    costs = list(operator.cost_terms)
+    costs, fixed = list(operator.cost_terms), operator.cost
     if movement is not None and any(atom[0] == movement.predicate for atom, _ in conditions):
-        place = _place_of(operator, movement.predicate)
+        place = movement.place_of(operator)
         name, parameters = _VARIANT + name, {_FROM: movement.operator.parameters[movement.start], **parameters}
         here = (movement.predicate, _FROM)
         conditions = [((*here,) if atom == place else atom, positive) for atom, positive in conditions]
         effects = [(here, False), *effects, (place, True)]
         way = {movement.start: _FROM, movement.end: place[1]}
         costs.extend(substitute(term, way) for term in movement.operator.cost_terms)
+        if movement.operator.cost:
+            fixed += movement.operator.cost
+            conditions.append((("=", _FROM, place[1]), False))
     written = [_literal(atom, positive) for atom, positive in effects]
     if domain.has_costs:
-        if operator.cost or not costs:
-            written.append(f"(increase (total-cost) {operator.cost:g})")
+        if fixed or not costs:
+            written.append(f"(increase (total-cost) {fixed:g})")
         written.extend(f"(increase (total-cost) ({' '.join(term)}))" for term in costs)
     typed = " ".join(f"{variable} - {of}" for variable, of in parameters.items())
     needed = " ".join(_literal(atom, positive) for atom, positive in conditions)

@@ -6,15 +6,25 @@ things only through static facts (`cuts`, `work_surface`) or facts that are true
 that finds nobody through their types. Actions are kept by name: those found on the way, and those that restore
 conditions which other kept actions destroy.
 
+Where something can be done at many places that differ only in the way there (to put down what is in the hand), the
+places that matter anyway and the few most convenient others are kept; where the goal takes any of many things ("two
+mugs" of twelve), those that it needs and a few more, the most convenient ones. A plan may get a little longer by that,
+as it may by the rules above.
+
 A plan of the smaller problem is a plan of the whole one; the reverse need not hold, so a caller that finds no
 plan in the smaller problem must try the whole one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
+from graph_planner_ros.planning.engines.compilation import REACH_ACTION
+from graph_planner_ros.planning.engines.convenience import Convenience
 from graph_planner_ros.planning.engines.model import (
     Condition,
     DomainModel,
@@ -24,8 +34,20 @@ from graph_planner_ros.planning.engines.model import (
     conjunction,
     substitute,
 )
+from graph_planner_ros.planning.engines.movement import find_movement, places
 
 _MOST_BINDINGS = 3000
+CONVENIENT_PLACES = 3
+"""Places that are kept for an action that could be done at many, beside those that matter for another reason."""
+SPARE_THINGS = 4
+"""Things that are kept beyond as many as the goal needs of a kind."""
+
+
+class _Deferred(NamedTuple):
+    """An action that can be done at many places: its bindings by place."""
+
+    operator: Operator
+    bindings: dict[str, list[dict[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -37,16 +59,19 @@ class RelevantParts:
 
 
 def relevant_parts(
-    domain: DomainModel, problem: ProblemModel, check: Callable[[], None] = lambda: None
+    domain: DomainModel, problem: ProblemModel, check: Callable[[], None] = lambda: None, choosy: bool = True
 ) -> RelevantParts | None:
     """Return what may help to reach the goal; None if the texts are beyond this analysis or too much is relevant.
 
-    ``check`` is called often; what it raises ends the analysis.
+    Args:
+        domain, problem: as read.
+        check: is called often; what it raises ends the analysis.
+        choosy: of many things or places that would do keep only the most convenient ones.
     """
     goal = conjunction(problem.goal)
     if goal is None or not all(operator.simple for operator in domain.operators.values()):
         return None
-    closure = _Closure(domain, problem, check)
+    closure = _Closure(domain, problem, check, choosy)
     if not closure.run(goal):
         return None
     operators = frozenset(closure.operators | _restoring(domain, closure.operators))
@@ -98,7 +123,7 @@ def _only_undone(operator: Operator, others: list[Operator], needed: set[tuple[s
 class _Closure:
     """``kept`` and ``operators`` grow until no needed literal is left to look at."""
 
-    def __init__(self, domain: DomainModel, problem: ProblemModel, check: Callable[[], None]) -> None:
+    def __init__(self, domain: DomainModel, problem: ProblemModel, check: Callable[[], None], choosy: bool) -> None:
         self._domain = domain
         self._problem = problem
         self._check = check
@@ -113,15 +138,29 @@ class _Closure:
                 self._achievers.setdefault((row[0], True), []).append((operator, row))
             for row in operator.deleted:
                 self._achievers.setdefault((row[0], False), []).append((operator, row))
+        self._movement = find_movement(domain, frozenset(domain.operators))
+        self._here = places(problem, self._movement)
+        self._choosy = choosy
         self._seen: set[Condition] = set()
         self._open: list[Condition] = []
+        self._deferred: list[_Deferred] = []
         self._count = 0
+
+    @cached_property
+    def _convenience(self) -> Convenience | None:
+        """What chooses among many things or places; None if all of them are to be kept."""
+        if self._movement is None or not self._choosy:
+            return None
+        return Convenience(self._domain, self._problem, self._movement)
 
     def run(self, goal: list[Condition]) -> bool:
         """Close over the goal; False if too much is relevant."""
         for literal in goal:
             self._need(literal)
-        while self._open:
+        while self._open or self._deferred:
+            if not self._open:
+                self._choose_places(self._deferred.pop())
+                continue
             literal = self._open.pop()
             if not self._expand(literal, by_type=False):
                 self._expand(literal, by_type=True)
@@ -143,16 +182,105 @@ class _Closure:
             start = self._unify(operator, effect, literal.atom)
             if start is None:
                 continue
+            if operator.name == REACH_ACTION:
+                found |= self._take_goal(operator, literal, by_type)
+                continue
+            bindings = []
             for binding in self._bindings(operator, start, literal, by_type):
                 found = True
                 self._count += 1
                 if self._count > _MOST_BINDINGS:
                     return True
-                self.operators.add(operator.name)
-                self.kept.update(binding.values())
-                for condition in operator.conditions:
-                    self._need(Condition(substitute(condition.atom, binding), condition.positive))
+                bindings.append(binding)
+            by_place = self._by_place(operator, start, bindings)
+            if len(by_place) > CONVENIENT_PLACES:
+                self._deferred.append(_Deferred(operator, by_place))
+            else:
+                self._take(operator, bindings)
         return found
+
+    def _take(self, operator: Operator, bindings: Iterable[dict[str, str]]) -> None:
+        """Keep an action with the given things, and need what it needs."""
+        for binding in bindings:
+            self.operators.add(operator.name)
+            self.kept.update(binding.values())
+            for condition in operator.conditions:
+                self._need(Condition(substitute(condition.atom, binding), condition.positive))
+
+    def _take_goal(self, operator: Operator, literal: Condition, by_type: bool) -> bool:
+        """Keep the action that stands for the goal with all that each of its variables alone may stand for.
+
+        Its bindings are not enumerated: six of twelve mugs are nearly a thousand. False if there are none.
+        """
+        self._check()
+        binding: dict[str, str] = {}
+        choices: dict[str, set[str]] = {}
+        bound = -1
+        while bound < len(binding):
+            bound = len(binding)
+            for variable in operator.parameters:
+                if variable not in binding:
+                    choices[variable] = self._values(operator, variable, binding, literal, by_type)
+                    if len(choices[variable]) == 1:
+                        (binding[variable],) = choices[variable]
+        if not all(choices.values()):
+            return False
+        chosen = self._most_convenient(operator, binding, choices)
+        self.operators.add(operator.name)
+        self.kept.update(*chosen.values())
+        for condition in operator.conditions:
+            if condition.atom[0] != "=" and condition.atom[0] not in self._domain.statics:
+                free = [name for name in dict.fromkeys(condition.atom[1:]) if name in chosen]
+                for values in itertools.product(*(chosen[name] for name in free)):
+                    atom = substitute(condition.atom, dict(zip(free, values, strict=True)))
+                    self._need(Condition(atom, condition.positive))
+        return True
+
+    def _most_convenient(
+        self, operator: Operator, binding: dict[str, str], choices: dict[str, set[str]]
+    ) -> dict[str, list[str]]:
+        """Return what each variable of the goal may stand for, if many things would do only some of them."""
+        chosen = {variable: sorted(values) for variable, values in choices.items()}
+        anchors = self._here | {name for name in binding.values() if self._fits_place(name)}
+        for variable, values in chosen.items():
+            most = SPARE_THINGS + sum(other == choices[variable] for other in choices.values())
+            if len(values) > most and self._convenience is not None:
+                chosen[variable] = self._convenience.rank(operator, variable, values, binding, anchors)[:most]
+        return chosen
+
+    def _by_place(
+        self, operator: Operator, given: dict[str, str], bindings: list[dict[str, str]]
+    ) -> dict[str, list[dict[str, str]]]:
+        """Return the bindings by the place that they go to, if that is free and changes nothing but the way."""
+        movement = self._movement
+        if not self._choosy or movement is None or operator == movement.operator or not movement.is_tied(operator):
+            return {}
+        variable = movement.place_of(operator)[1]
+        if variable in given or not variable.startswith("?") or any(variable in term for term in operator.cost_terms):
+            return {}
+        found: dict[str, list[dict[str, str]]] = {}
+        for binding in bindings:
+            found.setdefault(binding[variable], []).append(binding)
+        return found
+
+    def _choose_places(self, deferred: _Deferred) -> None:
+        """Take an action at the places that are kept anyway, and at the most convenient ones of the others."""
+        convenience = self._convenience
+        assert convenience is not None
+        operator, by_place = deferred
+        anchors = self._here | {name for name in self.kept if self._fits_place(name)}
+
+        def inconvenience(place: str) -> tuple[int, float, str]:
+            unmet = min(convenience.unmet(operator.conditions, binding) for binding in by_place[place])
+            return unmet, convenience.detour(anchors, place), place
+
+        chosen = sorted((place for place in by_place if place not in anchors), key=inconvenience)[:CONVENIENT_PLACES]
+        for place, bindings in by_place.items():
+            if place in anchors or place in chosen:
+                self._take(operator, bindings)
+
+    def _fits_place(self, name: str) -> bool:
+        return self._movement is not None and self._fits(self._movement.operator, self._movement.end, name)
 
     def _unify(self, operator: Operator, effect: Row, atom: Row) -> dict[str, str] | None:
         binding: dict[str, str] = {}

@@ -1,0 +1,44 @@
+"""The terminal that people look at, which may be closed while a program still works."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+
+
+class Terminal(Console):
+    """A console whose reader may go away: a closed terminal, or ``| head``. What is printed after that is lost.
+
+    Attributes:
+        on_lost: called once when the reader has gone, so that a program can end in good order; None: it ends at once.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.on_lost: Callable[[], None] | None = None
+        self._lost = False
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as rich does, if anybody reads it."""
+        if self._lost:
+            return
+        try:
+            super().print(*objects, **options)
+        except OSError:
+            self.on_broken_pipe()
+
+    def on_broken_pipe(self) -> None:
+        """Write nothing any more and tell the program."""
+        self._lost = True
+        with contextlib.suppress(OSError, ValueError):
+            # the interpreter writes what is left in its buffer at its end; that must not fail again
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.file.fileno())
+            os.close(nowhere)
+        if self.on_lost is None:
+            raise SystemExit(1)
+        self.on_lost()

@@ -1,0 +1,30 @@
+"""Prices of ways: those that are known, and one for all others, without writing down every pair of places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from graph_planner_ros.domain.symbols import Atom
+
+
+class Ways(dict[Atom, float]):
+    """Values of functions; a way (a term of ``function``) that has none costs ``price``, staying costs nothing.
+
+    Only `get` knows the default, so that what is iterated is what is known.
+    """
+
+    def __init__(self, known: Mapping[Atom, float], function: str, price: float) -> None:
+        super().__init__(known)
+        self.function = function
+        self.price = price
+
+    def get(self, key: Atom, default: float | None = None) -> float | None:  # type: ignore[override]
+        """Return the value of a term, or the price of a way whose length nobody knows."""
+        value = super().get(key)
+        if value is None and key.predicate == self.function:
+            return 0.0 if key.arguments[0] == key.arguments[-1] else self.price
+        return default if value is None else value
+
+    def copy(self) -> Ways:
+        """Return the same prices in a new object."""
+        return Ways(self, self.function, self.price)
