@@ -101,7 +101,7 @@ def robotouille(
     split: Split = "synchronous", tasks: Tasks = None, games: Games = 0, limit: Limit = None, seed: Seed = None,
     seeds: Seeds = "1", planner: Planner = "memplan", ablation: AblationName = "none", processes: Processes = 2,
     out: Out = None, markdown: MarkdownFile = None, python: WorldPython = None, wall: Wall = 600.0,
-    engine: EngineName = "auto", plan_timeout: PlanTimeout = 10.0, replan_every_step: EveryStep = False,
+    engine: EngineName = "auto", plan_timeout: PlanTimeout = 60.0, replan_every_step: EveryStep = False,
     keep_memory: KeepMemory = False, interface: Interface = None, model: Model = None, endpoint: Endpoint = "",
     model_timeout: ModelTimeout = 60.0,
     runs: Runs = Path("runs"),
@@ -216,7 +216,7 @@ def _bench(world: str, options: dict[str, Any], given: dict[str, Any]) -> None:
     try:
         experiment, selection = _experiment(world, options, given)
         out = given["out"] or default_file(given["runs"], experiment)
-        settings = RunSettings(out, given["processes"], given["wall"], ("graph-planner", *sys.argv[1:]))
+        settings = RunSettings(out, given["processes"], given["wall"], _command(given["endpoint"]))
         results = run_bench(experiment, selection, settings, errors, stop)
     except (WorldUnavailableError, EngineMissingError) as error:
         raise _fail(str(error), 3) from None
@@ -253,6 +253,14 @@ def _experiment(world: str, options: dict[str, Any], given: dict[str, Any]) -> A
     tasks = tuple(text for text in (given["tasks"] or "").split(",") if text)
     seeds = parse_seeds(given["seed"], given["seeds"])
     return experiment, Selection(given["split"], tasks, given["games"], seeds, given["limit"])
+
+
+def _command(endpoint: str) -> tuple[str, ...]:
+    """Return the command line, without the credentials that an address may carry."""
+    from graph_planner_ros.benchmarks.worlds.react import public_endpoint
+
+    shown = [text.replace(endpoint, public_endpoint(endpoint)) if endpoint else text for text in sys.argv[1:]]
+    return ("graph-planner", *shown)
 
 
 def _stop_signal() -> Callable[[], bool]:

@@ -240,10 +240,10 @@ def _show_evaluation(name: str, evaluation: Evaluation, examples: bool) -> None:
     rows = []
     for group in (*(evaluation.groups if len(evaluation.groups) > 1 else ()), None):
         figures = evaluation.figures(group)
-        cells = [f"{f.value:.4f} [{f.low:.3f}, {f.high:.3f}] n={f.count}" for f in figures.values()]
-        rows.append((group or "all", str(next(iter(figures.values())).games), *cells))
-    heads = ("task type", "games", *evaluation.figures())
-    console.print(table(name, heads, rows))
+        for number, (metric, f) in enumerate(figures.items()):
+            first = (group or "all", str(f.games)) if number == 0 else ("", "")
+            rows.append((*first, metric, f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", str(f.count)))
+    console.print(table(name, ("task type", "games", "figure", "value", "95 %", "n"), rows))
     for title, counts in (("errors", evaluation.errors), ("refused", evaluation.refused)):
         text = ", ".join(f"{category} {count}" for category, count in sorted(counts.items())) or "none"
         console.print(f"{title}: {text}")

@@ -24,7 +24,7 @@ def make_textworld_games(
     seed: Annotated[int, typer.Option(help="Of the first game; each game has the next.", min=0)] = 0,
     python: Annotated[str, typer.Option(help="Python that has textworld; without it .venv-textworld.")] = "",
 ) -> None:
-    """Make games of TextWorld to play with 'bench textworld --data FOLDER'.
+    """Make games of TextWorld to play with 'bench textworld --games FOLDER'.
 
     Exit codes: 0 made; 2 there is no such family or level; 3 TextWorld is not installed, or makes no such games.
     """

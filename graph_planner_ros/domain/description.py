@@ -194,7 +194,8 @@ class _Checker:
             ended = {term.predicate for term in actions[done].deleted}
             needed = {literal.predicate for literal in actions[done].preconditions if literal.positive}
             if len(added & ended & needed) != 1:
-                raise self._fail(f"{key}.done", f"expected one predicate that {start} adds and {done} needs and deletes")
+                expected = f"expected one predicate that {start} adds and {done} needs and deletes"
+                raise self._fail(f"{key}.done", expected)
             marker = next(iter(added & ended & needed))
             description.delays[done] = DelaySchema(start, done, self._count(f"{key}.steps", entry.get("steps")), marker)
         for action, value in self._mapping("repetitions", raw.get("repetitions")).items():

@@ -135,7 +135,7 @@ class Domain:
 
     @cached_property
     def takes_time(self) -> bool:
-        """Whether anything goes on by itself or has to be done several times, so that the order of steps has a price."""
+        """Whether anything goes on by itself or has to be done several times: then the order of steps has a price."""
         return bool(self.delays or self.repetitions)
 
     @cached_property

@@ -8,6 +8,9 @@ from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.schema import DomainError, Equality, Literal
 from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable, SymbolicState
 
+_EFFORT = 1000
+"""Partial bindings that are looked at for the one that leaves the fewest literals unmet; a large goal has millions."""
+
 
 def goal_holds(goal: Goal, state: SymbolicState, domain: Domain) -> bool:
     """Return whether some binding of the goal's variables satisfies all its literals."""
@@ -51,20 +54,30 @@ class _Closest:
         self._choices = [_choices(variable, index, domain) for variable in goal.variables]
         self._distinct = _distinct(goal)
         self._best = len(goal.literals) + 1
+        self._left = _EFFORT
         self.unmet: tuple[GoalLiteral, ...] = goal.literals
 
     def extend(self, depth: int, binding: dict[str, str | None]) -> None:
-        unmet = tuple(literal for literal in self._goal.literals if self._is_unmet(literal, binding))
-        if len(unmet) >= self._best:
-            return
         if depth == len(self._choices):
-            self._best, self.unmet = len(unmet), unmet
+            unmet = self._unmet(binding)
+            if len(unmet) < self._best:
+                self._best, self.unmet = len(unmet), unmet
             return
-        variable = self._goal.variables[depth]
-        for value in self._choices[depth]:
-            extended = {**binding, variable.name: value}
+        name = self._goal.variables[depth].name
+        found = []
+        for order, value in enumerate(self._choices[depth]):
+            extended = {**binding, name: value}
             if self._apart(extended):
-                self.extend(depth + 1, extended)
+                found.append((len(self._unmet(extended)), order, extended))
+        # the most promising first, so that little is missed where there are too many bindings to see them all
+        for count, _, extended in sorted(found, key=lambda item: item[:2]):
+            if count >= self._best or self._left <= 0:
+                return
+            self._left -= 1
+            self.extend(depth + 1, extended)
+
+    def _unmet(self, binding: dict[str, str | None]) -> tuple[GoalLiteral, ...]:
+        return tuple(literal for literal in self._goal.literals if self._is_unmet(literal, binding))
 
     def _apart(self, binding: dict[str, str | None]) -> bool:
         pairs = ((binding.get(pair.left), binding.get(pair.right)) for pair in self._distinct)

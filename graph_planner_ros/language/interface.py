@@ -133,6 +133,14 @@ class GoalLearner(Protocol):
         """
 
 
+@runtime_checkable
+class Cautious(Protocol):
+    """A grounder that knows what cannot be undone."""
+
+    def is_irreversible(self, command: str) -> bool:
+        """Return whether a command is not to be given just to see what happens."""
+
+
 class CommandGrounder(Protocol):
     """Symbolic action to command."""
 

@@ -53,6 +53,10 @@ class RuleGrounder:
         filled = [text for template in self._rules.observe if (text := fill(template, {HERE: context.location}))]
         return _first(filled, context) or Grounding(None, 0.0, "no command that only looks is admissible")
 
+    def is_irreversible(self, command: str) -> bool:
+        """Return whether a command is among those that are not given just to see what happens."""
+        return any(pattern.fullmatch(fold(command)) for pattern in self._rules.irreversible)
+
 
 def _first(filled: list[str], context: Context) -> Grounding | None:
     if not filled:

@@ -43,6 +43,7 @@ The file (everything in it is optional):
       go_to: ["go to {to}"]       # parameters of the action, and {here}
       find: []                    # needs no command: it is done when the belief shows its effects
     observe: ["look", "examine {here}"]
+    irreversible: ["eat {x}"]       # commands that are not given just to see what happens
 
 A fact may have a condition: ``"locked({d}) unless open {d} or close {d}"``: none of these commands is admissible (and
 the world lists some).

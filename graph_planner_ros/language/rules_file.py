@@ -107,7 +107,7 @@ class _Reader:
     def read(self, document: Any) -> LanguageRules:
         sections = (
             *("names", "alike", "admissible", "observations", "on_command", "failed", "complete"),
-            *("goals", "learned", "commands", "observe"),
+            *("goals", "learned", "commands", "observe", "irreversible"),
         )
         raw = self._mapping("the document", document, sections)
         return LanguageRules(
@@ -134,6 +134,10 @@ class _Reader:
             alike=tuple(self._alike(raw)),
             commands=self._commands(raw.get("commands")),
             observe=self._observe(raw.get("observe")),
+            irreversible=tuple(
+                re.compile(".+".join(re.escape(fold(part)) for part in re.split(r"\{\w+\}", text)))
+                for text in self._strings("irreversible", raw.get("irreversible"))
+            ),
         )
 
     def _names(self, value: Any) -> NameRules:

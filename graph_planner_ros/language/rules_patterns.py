@@ -263,13 +263,11 @@ class Pattern:
             return found[0] if found is not None and found[1] == end else ([] if start == end else None)
         start, qualities = _skip(page, start)
         mention = self._name(page, start, slot)
-        if mention is not None and mention.end == end:
-            return [replace(mention, qualities=qualities)]
-        return (
-            [replace(_free(page, slot, start, end), qualities=qualities)]
-            if slot.class_name is not None and start < end
-            else None
-        )
+        if mention is None or mention.end != end:
+            mention = _free(page, slot, start, end) if slot.class_name is not None and start < end else None
+        if mention is None or not _may_fill(page, slot, mention):
+            return None
+        return [replace(mention, qualities=qualities)]
 
 
 def _may_fill(page: Page, slot: Slot, mention: Mention) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,3 +101,4 @@ class LanguageRules:
     alike: tuple[AlikeRule, ...] = ()
     commands: dict[str, tuple[str, ...]] = field(default_factory=dict)
     observe: tuple[str, ...] = ()
+    irreversible: tuple[re.Pattern[str], ...] = ()

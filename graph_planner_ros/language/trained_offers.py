@@ -93,15 +93,18 @@ class OfferModel:
                 for index, votes in enumerate(self.slots[frame]):
                     first, last = (offset + position for position in match.span(f"s{index}"))
                     first = page.names.skip_article(page.folded, first)
+                    first, _ = page.names.skip_qualities(page.folded, first)
                     name = page.text[first:last].strip()
-                    if self.open[frame][index] and not self._is_known(domain, page, first, votes):
+                    if not name or " and " in name:
+                        continue  # a list is no name
+                    if self.open[frame][index] and not self._is_known(domain, page, (first, last), votes):
                         names.learn(name, self._class(domain, names, frame, index, name, votes))
                 break
 
-    def _is_known(self, domain: Domain, page: Page, position: int, votes: Mapping[str, int]) -> bool:
-        """Return whether a known thing stands at a position, or words for a class of which things stand there."""
-        mention = page.names.instance_at(page.text, page.folded, position)
-        if mention is None or mention.class_name is None:
+    def _is_known(self, domain: Domain, page: Page, span: tuple[int, int], votes: Mapping[str, int]) -> bool:
+        """Return whether a span is a known thing, or words for a class of which things stand there."""
+        mention = page.names.instance_at(page.text, page.folded, span[0])
+        if mention is None or mention.class_name is None or mention.end < span[1]:
             return False
         types = {domain.classes[label].type_name for label in votes}
         return mention.name in page.names.classes or domain.classes[mention.class_name].type_name in types

@@ -22,6 +22,7 @@ from graph_planner_ros.language.interface import (
     Refusal,
 )
 from graph_planner_ros.language.rules import MAX_REFUSED, unreadable
+from graph_planner_ros.language.rules_names import Mention
 from graph_planner_ros.language.rules_patterns import Page
 from graph_planner_ros.language.trained_classifier import Floats, Softmax, hashed, matrix, ngrams
 from graph_planner_ros.language.trained_labels import (
@@ -35,6 +36,7 @@ from graph_planner_ros.language.trained_labels import (
     instantiate,
     made_after,
     made_names,
+    slots_said,
 )
 from graph_planner_ros.language.trained_lifting import Lifted, read_lifted
 from graph_planner_ros.language.trained_offers import OFFER, OfferModel, offered
@@ -235,6 +237,10 @@ class _Collector:
 
     def add(self, sentence: Sentence, reading: _Reading, situation: Situation, span: tuple[int, int]) -> None:
         """Take in what a sentence says."""
+        for mention in (mention for index in slots_said(reading.label) for mention in _slot(sentence, index)):
+            if mention.class_name is not None:
+                self._classes.setdefault(mention.name, mention.class_name)
+                self._objects[mention.name] = self._classes[mention.name]
         for template in reading.label:
             self._make(template, sentence, situation)
             for key in instantiate(self._domain, template, sentence, situation, self._classes):
@@ -267,9 +273,9 @@ class _Collector:
         """Return everything."""
         objects = self._objects
         for mention in (mention for sentence in found for slot in sentence.slots for mention in slot):
-            if mention.class_name is not None:
-                objects[mention.name] = self._classes.get(mention.name, mention.class_name)
-            else:
+            if mention.name in self._classes:
+                objects[mention.name] = self._classes[mention.name]
+            elif mention.class_name is None:
                 reason = f"no class of the domain is called {mention.name!r}"
                 self._refused.append(Refusal(ParseError.UNKNOWN_ENTITY, mention.name, reason))
         facts = sorted(self._facts.values(), key=lambda fact: fact.start)
@@ -284,6 +290,10 @@ class _Collector:
             frozenset(arguments[0] for name, arguments, _ in self._flags if name == COMPLETE),
             frozenset(args[0] for name, args, _ in self._flags if name == PLACE and args[0] in self._classes),
         )
+
+
+def _slot(sentence: Sentence, index: int) -> tuple[Mention, ...]:
+    return sentence.slots[index] if index < len(sentence.slots) else ()
 
 
 def command_sentence(page: Page) -> Sentence:

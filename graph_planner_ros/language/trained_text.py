@@ -77,22 +77,27 @@ class NameModel:
             rest = next((i for i in range(1, len(parts)) if own.get(" ".join(parts[i:])) == label), 0)
             modifiers.update(parts[:rest])
         aliases = {head: count.most_common(1)[0][0] for head, count in sorted(votes.items())}
-        aliases = {head: label for head, label in aliases.items() if own.get(head) != label}
+        aliases = {head: label for head, label in aliases.items() if head not in own}  # the domain knows better
         words = max((head.count(" ") + 1 for head in votes), default=1)
         return NameModel(aliases, tuple(sorted(gaps)), tuple(sorted(modifiers)), min(words, 6))
 
     def learn_qualities(self, domain: Domain, texts: Iterable[tuple[str, Mapping[str, str]]]) -> None:
         """Learn the words that stand between an article and a name and are no part of it."""
-        counts: Counter[str] = Counter()
-        for text, objects in texts:
-            page = Page(text, self.names(domain, objects))
-            for match in _QUALIFIED.finditer(page.folded):
-                mention = page.names.instance_at(page.text, page.folded, match.end())
-                before = page.names.instance_at(page.text, page.folded, match.start("word"))
-                if before is None and mention is not None and mention.name in page.names.classes:
-                    counts[match["word"]] += 1
-        self.qualities = tuple(sorted(word for word, count in counts.items() if count > 1))
-        self._made = None
+        said = list(texts)
+        modifiers, self.modifiers, self._made = self.modifiers, (), None
+        for _ in range(2):  # the second time words before words that were learned the first time
+            counts: Counter[str] = Counter()
+            for text, objects in said:
+                page = Page(text, self.names(domain, objects))
+                for match in _QUALIFIED.finditer(page.folded):
+                    start, _ = page.names.skip_qualities(page.folded, match.end())
+                    mention = page.names.instance_at(page.text, page.folded, start)
+                    before = page.names.instance_at(page.text, page.folded, match.start("word"))
+                    if before is None and mention is not None and mention.name in page.names.classes:
+                        counts[match["word"]] += 1
+            self.qualities = tuple(sorted(word for word, count in counts.items() if count > 1))
+            self._made = None
+        self.modifiers = tuple(word for word in modifiers if word not in self.qualities)
 
     def names(self, domain: Domain, known: Mapping[str, str]) -> Names:
         """Return what finds names in a text."""
@@ -164,9 +169,10 @@ def read_sentence(page: Page, start: int, end: int) -> Sentence:
     while position < end:
         mentions, after = _things(page, position, end)
         if mentions:
-            for mention in mentions:
-                if mention.class_name is not None:
-                    page.names.learn(mention.name, mention.class_name)
+            if page.names.rules.patterns:  # else words for a class may be no name at all
+                for mention in mentions:
+                    if mention.class_name is not None:
+                        page.names.learn(mention.name, mention.class_name)
             tokens.append(SLOT)
             slots.append(tuple(mentions))
             position = after

@@ -65,13 +65,19 @@ class Processes:
             self.running.update({atom: 1 for atom in added if atom.predicate == delay.marker})
         self._repeated = {action: self._repeated.get(action, 0) + 1}
 
-    def believe(self, state: SymbolicState) -> SymbolicState:
-        """Return the state with the markers of what goes on; what is over by now is forgotten."""
+    def believe(self, state: SymbolicState, goal: Goal) -> SymbolicState:
+        """Return the state with the markers of what goes on and with what waits to be made for a goal.
+
+        What is over by now is forgotten. Where nothing takes time, the state is returned as it is.
+        """
+        if not self.domain.takes_time and not self.domain.creations:
+            return state
         for marker, age in list(self.running.items()):
             delay = self._delay(marker)
             if age > PATIENCE * delay.steps or (age >= delay.steps and self._ended(delay, marker, state)):
                 del self.running[marker]
-        return SymbolicState(state.objects, state.atoms | frozenset(self.running), state.functions)
+        marked = SymbolicState(state.objects, state.atoms | frozenset(self.running), state.functions)
+        return with_unmade(self.domain, marked, goal)
 
     def remaining(self) -> dict[Atom, int]:
         """Return marker -> actions until its end, by what the domain says; at least 0."""
@@ -138,6 +144,8 @@ def settle(domain: Domain, state: SymbolicState, steps: Sequence[PlannedStep]) -
     Args:
         state: with the markers of what goes on. steps: the rest of the plan.
     """
+    if not domain.delays:
+        return tuple(steps)
     left: list[PlannedStep] = []
     names: dict[str, str] = {}
     started: set[Atom] = set()

@@ -224,10 +224,13 @@ class _Search:
         )
 
     def _way(self, place: str) -> float:
-        """Return how far a place is from where the robot is; 0 where the domain has no ways."""
+        """Return what it costs to go where a place can be looked into: the way, and what every move costs."""
         here = next((atom.arguments for atom in self._state.atoms if atom.predicate == self._domain.location), ())
         stands = look_from(self._domain, self._state, place)
-        return min(
+        if set(stands) & set(here):
+            return 0.0
+        move = achieving_cost(self._domain, self._domain.location or "", True)
+        return move + min(
             (self._state.functions.get(Atom(self._domain.distance or "", (*here, p)), 0.0) for p in stands),
             default=UNKNOWN_DISTANCE,
         )

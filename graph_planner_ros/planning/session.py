@@ -7,22 +7,25 @@ refutes a hypothesis. Failures are tried again a few times, then the action is e
 
 from __future__ import annotations
 
-import enum
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import describe_goal, goal_holds
 from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
 from graph_planner_ros.domain.wording import describe_action
-from graph_planner_ros.planning.delays import Processes, settle, with_unmade
+from graph_planner_ros.planning.decision import FAILED_STATUS
+from graph_planner_ros.planning.decision import Decision as Decision
+from graph_planner_ros.planning.decision import DecisionKind as DecisionKind
+from graph_planner_ros.planning.delays import Processes, settle
 from graph_planner_ros.planning.failures import FailureLog, failed_task_status
 from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.relevance import things_of
 from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus, TaskStatus
+from graph_planner_ros.planning.staging import next_part
 from graph_planner_ros.planning.tracking import (
     NOT_FOUND_CONFIDENCE,
     Belief,
@@ -31,6 +34,7 @@ from graph_planner_ros.planning.tracking import (
     things_in,
 )
 from graph_planner_ros.planning.verifier import Verification, verify
+from graph_planner_ros.planning.ways import from_here
 from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
@@ -40,45 +44,6 @@ MAX_REPLANS = 60
 MAX_FAILURES = 3
 _HARD_LIMIT = 20
 """No task replaces more than this many times ``max_replans`` plans, whatever for."""
-
-
-class DecisionKind(enum.Enum):
-    """What becomes of the plan."""
-
-    KEEP = "keep"
-    REPLACE = "replace"
-    DONE = "done"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What to do next.
-
-    Attributes:
-        kind: KEEP (go on with the plan, whose placeholders may have been resolved), REPLACE (a new plan), DONE, FAILED.
-        status: of the task. reason: a sentence.
-        steps: the plan; ``next`` is the index of the step to run now.
-        result: of the planning call that made the plan or failed to. verification: of the steps from ``next`` on.
-    """
-
-    kind: DecisionKind
-    status: TaskStatus
-    reason: str
-    steps: tuple[PlannedStep, ...] = ()
-    next: int = 0
-    result: PlanningResult | None = None
-    verification: Verification | None = None
-
-
-_FAILED_STATUS = {
-    PlanningStatus.GOAL_UNKNOWN: TaskStatus.GOAL_UNKNOWN,
-    PlanningStatus.UNREACHABLE: TaskStatus.GOAL_UNREACHABLE,
-    PlanningStatus.TIMED_OUT: TaskStatus.PLANNER_TIMED_OUT,
-    PlanningStatus.CRASHED: TaskStatus.PLANNER_CRASHED,
-    PlanningStatus.REFUSED: TaskStatus.PLAN_REFUSED,
-    PlanningStatus.CANCELLED: TaskStatus.CANCELLED,
-}
 
 
 class TaskSession:
@@ -122,6 +87,7 @@ class TaskSession:
         self._processes = Processes(domain)
         self._failures = FailureLog(domain, max_failures)
         self._goal_index = 0
+        self._part = self.goals[0]
         self._acted = False
         self._steps: tuple[PlannedStep, ...] = ()
         self._next = 0
@@ -179,22 +145,9 @@ class TaskSession:
         action = self._action(step)
         self._acted = True
         belief = self._believe(graph, state)
-        self._set_out_from(action, belief)
-        return self._advance(belief) or self._keep(belief, "") or self._plan(belief, self._why_not_kept(belief))
-
-    def _set_out_from(self, action: GroundAction, belief: Belief) -> None:
-        """Let a move that is under way start from where the robot is by now."""
-        schema = self.domain.action(action.name)
-        here = next((a.arguments[0] for a in belief.state.atoms if a.predicate == self.domain.location), None)
-        left = {term.arguments for term in schema.deleted if term.predicate == self.domain.location}
-        if here is None:
-            return
-        arguments = tuple(
-            here if (parameter.name,) in left else value
-            for parameter, value in zip(schema.parameters, action.arguments, strict=True)
-        )
-        moved = replace(self._steps[self._next], action=GroundAction(action.name, arguments))
+        moved = replace(self._steps[self._next], action=from_here(self.domain, belief.state, action))
         self._steps = (*self._steps[: self._next], moved, *self._steps[self._next + 1 :])
+        return self._advance(belief) or self._keep(belief, "") or self._plan(belief, self._why_not_kept(belief))
 
     def after_failure(
         self,
@@ -230,11 +183,8 @@ class TaskSession:
     # ---- what the events mean
 
     def _believe(self, graph: SceneGraph, state: SymbolicState) -> Belief:
-        """Return the belief with what goes on by itself and with what may come into being."""
         belief = self._tracker.update(graph, state)
-        if not self.domain.takes_time:
-            return belief
-        return replace(belief, state=with_unmade(self.domain, self._processes.believe(belief.state), self.goal))
+        return replace(belief, state=self._processes.believe(belief.state, self.goal))
 
     def _action(self, step: PlannedStep | GroundAction | int) -> GroundAction:
         """Return the action of the step that is running.
@@ -335,7 +285,7 @@ class TaskSession:
             return Hypotheses()
         made, now = self._result.hypotheses, belief.evidence.now
         # what is seen by the way counts as well: places looked at for another reason
-        self.planner.note(belief.state, self.goal, belief.evidence)
+        self.planner.note(belief.state, self._part, belief.evidence)
         things = {
             item.name: item.instance or item.class_name
             for item in made.placeholders
@@ -355,10 +305,8 @@ class TaskSession:
 
     def _keep(self, belief: Belief, news: str) -> Decision | None:
         """Keep the rest of the plan if it still holds and nothing better is known; None if it must be replaced."""
-        rest = self._steps[self._next :]
-        if self.domain.takes_time:
-            rest = settle(self.domain, belief.state, rest)
-            self._steps = (*self._steps[: self._next], *rest)
+        rest = settle(self.domain, belief.state, self._steps[self._next :])
+        self._steps = (*self._steps[: self._next], *rest)
         if not rest or self.replan_every_step:
             return None
         if any(is_excluded(step.action, self._failures.excluded) for step in rest):
@@ -366,7 +314,7 @@ class TaskSession:
         hypotheses = self._hypotheses(belief)
         if self._seen_elsewhere(belief, hypotheses):
             return None
-        verification = verify(self.domain, belief.state, self.goal, rest, hypotheses)
+        verification = verify(self.domain, belief.state, self._part, rest, hypotheses)
         if not verification.valid:
             return None
         reason = f"{news}; the rest of the plan holds" if news else "the rest of the plan holds"
@@ -388,7 +336,7 @@ class TaskSession:
         seen = self._seen_elsewhere(belief, hypotheses)
         if seen:
             return f"{', '.join(sorted(seen))} came into view"
-        return verify(self.domain, belief.state, self.goal, rest, hypotheses).reason
+        return verify(self.domain, belief.state, self._part, rest, hypotheses).reason
 
     def _plan(self, belief: Belief, why: str, counts: bool = True) -> Decision:
         """Make a new plan, or say why there is none."""
@@ -400,15 +348,14 @@ class TaskSession:
                 return self._fail(
                     TaskStatus.EXECUTION_FAILED, f"gave up after {self.replans} replaced plans; last: {cause}"
                 )
-        excluded = self._failures.excluded
-        result = self.planner.plan(
-            belief.state,
-            self.goal,
-            self._cancel,
-            evidence=belief.evidence,
-            excluded=excluded,
-            **({"remaining": self._processes.remaining()} if self.domain.takes_time else {}),
-        )
+        self._part = next_part(self.domain, belief.state, self.goal)
+        result = self._make_plan(belief)
+        if result.status is PlanningStatus.TIMED_OUT:
+            self._part = next_part(self.domain, belief.state, self.goal, 1)
+            result = self._make_plan(belief)
+        elif result.status is not PlanningStatus.SOLVED and self._part != self.goal:
+            self._part = self.goal
+            result = self._make_plan(belief)
         if result.status is PlanningStatus.ALREADY_SATISFIED:
             return self._advance(belief) or self._fail(TaskStatus.PLAN_REFUSED, result.reason, result)
         if result.status in (PlanningStatus.GOAL_UNKNOWN, PlanningStatus.UNREACHABLE) and self.goal.optional:
@@ -418,11 +365,21 @@ class TaskSession:
         self._result, self._steps, self._next = result, result.steps, 0
         self._known = frozenset(belief.state.objects)
         self._resolved = {}
-        verification = verify(self.domain, belief.state, self.goal, result.steps, result.hypotheses)
+        verification = verify(self.domain, belief.state, self._part, result.steps, result.hypotheses)
         if not verification.valid:
             return self._fail(TaskStatus.PLAN_REFUSED, verification.reason, result)
         reason = f"{why}: {result.reason}" if why else result.reason
         return self._decide(DecisionKind.REPLACE, reason, verification)
+
+    def _make_plan(self, belief: Belief) -> PlanningResult:
+        return self.planner.plan(
+            belief.state,
+            self._part,
+            self._cancel,
+            evidence=belief.evidence,
+            excluded=self._failures.excluded,
+            **({"remaining": self._processes.remaining()} if self.domain.takes_time else {}),
+        )
 
     def _do_without(self, belief: Belief, result: PlanningResult) -> Decision:
         """Leave an optional goal aside and go on with the next one."""
@@ -440,7 +397,7 @@ class TaskSession:
             status = self._failures.status()
             return self._fail(status, f"{failure}, and there is no other way: {result.reason}", result)
         reason = f"{why}: {result.reason}" if why else result.reason
-        return self._fail(_FAILED_STATUS[result.status], reason, result)
+        return self._fail(FAILED_STATUS[result.status], reason, result)
 
     def _decide(self, kind: DecisionKind, reason: str, verification: Verification) -> Decision:
         rest = sum(step.cost for step in self._steps[self._next :])

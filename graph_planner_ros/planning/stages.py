@@ -311,8 +311,7 @@ class _Search:
         return [
             stage
             for stage in stages
-            if stage == late
-            or any((item.predicate, item.arguments[1:]) in wanted for item in self._stages[stage])
+            if stage == late or any((item.predicate, item.arguments[1:]) in wanted for item in self._stages[stage])
         ]
 
     def _moves(self, order: list[str], name: str) -> bool:

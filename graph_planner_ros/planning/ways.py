@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graph_planner_ros.domain.symbols import Atom
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.symbols import Atom, GroundAction, SymbolicState
 
 
 class Ways(dict[Atom, float]):
@@ -28,3 +29,14 @@ class Ways(dict[Atom, float]):
     def copy(self) -> Ways:
         """Return the same prices in a new object."""
         return Ways(self, self.function, self.price)
+
+
+def from_here(domain: Domain, state: SymbolicState, action: GroundAction) -> GroundAction:
+    """Return a move that is under way with the place where the robot is by now as its start."""
+    schema = domain.action(action.name)
+    here = next((atom.arguments[0] for atom in state.atoms if atom.predicate == domain.location), None)
+    left = {term.arguments for term in schema.deleted if term.predicate == domain.location}
+    if here is None:
+        return action
+    pairs = zip(schema.parameters, action.arguments, strict=True)
+    return GroundAction(action.name, tuple(here if (parameter.name,) in left else value for parameter, value in pairs))

@@ -22,14 +22,14 @@ from graph_planner_ros.action import ExecuteSkill, ExecuteTask
 from graph_planner_ros.bridges.skill_server import ServedSkill, SkillServer
 from graph_planner_ros.conversions import from_stamp, graph_from_msg, graph_to_msg, step_from_msg
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode
+from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, take_all
 from graph_planner_ros.nodes.process import Spinner
 from graph_planner_ros.scene.effects import apply_effects
 from graph_planner_ros.scene.graph import MAP, Box, Relation, SceneGraph, SceneNode
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
 T = TypeVar("T")
-WAIT = 30.0
+WAIT = 90.0
 """Bound [s] of every wait: far above what is needed, so that a busy machine does not fail a test."""
 
 
@@ -94,7 +94,11 @@ def label_encloses(label: str) -> bool:
 
 
 class FakePerception(ManagedNode):
-    """Publishes a belief with a fresh stamp 20 times a second; applies effects; shows hidden things when looked for."""
+    """Publishes a belief 20 times a second; applies effects; shows hidden things when looked for.
+
+    A belief is stamped with the time of the beat before: whatever had ended by then has been heard of and is in it,
+    as it is with images, which take a moment to become belief.
+    """
 
     def __init__(self, graph: SceneGraph, hidden: dict[str, tuple[str, str]] | None = None, **options: Any) -> None:
         super().__init__("perception", (), **options)
@@ -105,9 +109,13 @@ class FakePerception(ManagedNode):
 
     def configure(self) -> None:
         self._graphs = self.create_publisher(messages.SceneGraph, "scene_graph", LATCHED)
+        self._events = self.create_subscription(
+            messages.SubtaskCompleted, "events/subtask_completed", self._on_done, RELIABLE
+        )
+        self._beat = self.now()
         self._entities = [
             self._graphs,
-            self.create_subscription(messages.SubtaskCompleted, "events/subtask_completed", self._on_done, RELIABLE),
+            self._events,
             self.create_timer(0.05, self._publish, clock=self.steady_clock),
         ]
 
@@ -124,8 +132,10 @@ class FakePerception(ManagedNode):
                 add_item(self.graph, name, label, place)
 
     def _publish(self) -> None:
+        for message in take_all(self._events, RELIABLE.depth):
+            self._on_done(message)
+        self.graph.stamp, self._beat = self._beat, self.now()
         if self.active and not self.paused:
-            self.graph.stamp = self.now()
             self._graphs.publish(graph_to_msg(self.graph))
 
 

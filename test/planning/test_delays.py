@@ -16,6 +16,7 @@ from graph_planner_ros.planning.session import DecisionKind, TaskSession
 
 FIRE = GroundAction("fire", ("vase_1", "kiln_1"))
 FIRE_END = GroundAction("fire_end", ("vase_1", "kiln_1"))
+NOTHING = goal()
 FIRING = Atom("firing", ("vase_1", "kiln_1"))
 
 
@@ -44,7 +45,9 @@ def session(domain: Domain, *goals: object) -> TaskSession:
         ("thing: g, class: Glaze", "thing: g, class: Varnish", "creations.mix_end.class"),
     ],
 )
-def test_entries_about_time_that_do_not_fit_are_refused(domain: Domain, tmp_path, old: str, new: str, entry: str) -> None:  # type: ignore[no-untyped-def]
+def test_entries_about_time_that_do_not_fit_are_refused(
+    domain: Domain, tmp_path, old: str, new: str, entry: str
+) -> None:  # type: ignore[no-untyped-def]
     for name in ("domain.pddl", "domain.yaml"):
         (tmp_path / name).write_text((domain.folder / name).read_text().replace(old, new))
     with pytest.raises(DomainError, match=entry):
@@ -57,23 +60,23 @@ def test_entries_about_time_that_do_not_fit_are_refused(domain: Domain, tmp_path
 def test_a_process_is_believed_until_its_effect_is_seen(domain: Domain) -> None:
     processes, world = Processes(domain), Pottery(domain)
     processes.acted(FIRE)
-    assert FIRING in processes.believe(world.state()).atoms
+    assert FIRING in processes.believe(world.state(), NOTHING).atoms
     assert processes.remaining() == {FIRING: 5}
     for _ in range(5):
         processes.acted(GroundAction("go", ("kiln_1", "shelf_1")))
     assert processes.remaining() == {FIRING: 0}
-    assert FIRING in processes.believe(world.state()).atoms  # it takes longer than expected
+    assert FIRING in processes.believe(world.state(), NOTHING).atoms  # it takes longer than expected
     world.atoms.add(Atom("fired", ("vase_1",)))
-    assert FIRING not in processes.believe(world.state()).atoms
+    assert FIRING not in processes.believe(world.state(), NOTHING).atoms
 
 
 def test_a_process_that_never_ends_is_given_up(domain: Domain) -> None:
     processes, world = Processes(domain), Pottery(domain)
     processes.acted(FIRE)
     for _ in range(6 * PATIENCE):
-        assert processes.lasts(FIRE_END, processes.believe(world.state()))
+        assert processes.lasts(FIRE_END, processes.believe(world.state(), NOTHING))
         processes.acted(FIRE_END)
-    state = processes.believe(world.state())
+    state = processes.believe(world.state(), NOTHING)
     assert FIRING not in state.atoms and not processes.lasts(FIRE_END, state)
 
 
@@ -82,7 +85,7 @@ def test_an_effect_from_before_does_not_end_a_process_at_once(domain: Domain) ->
     world.atoms.add(Atom("fired", ("vase_1",)))
     processes = Processes(domain)
     processes.acted(FIRE)
-    assert FIRING in processes.believe(world.state()).atoms
+    assert FIRING in processes.believe(world.state(), NOTHING).atoms
 
 
 def test_what_was_made_is_found_by_its_effects(domain: Domain) -> None:
@@ -175,16 +178,17 @@ def test_waiting_costs_less_the_longer_it_has_been_going_on(domain: Domain) -> N
         world.act(action)
     state = SymbolicState(world.objects, frozenset(world.atoms | {FIRING}))
     planner = MemPlan(domain, make_engine("mimir"), timeout=60.0)
-    costs = [
-        planner.plan(state, goal("fired(v)", v="Vase"), remaining={FIRING: left}).cost for left in (5, 2, 0)
-    ]
+    costs = [planner.plan(state, goal("fired(v)", v="Vase"), remaining={FIRING: left}).cost for left in (5, 2, 0)]
     assert costs == [5.0, 2.0, 0.0]
 
 
 def test_the_same_problem_gets_the_same_plan(domain: Domain) -> None:
     wanted = goal("fired(v)", "polished(v)", "glazed(j)", v="Vase", j="Jug")
     plans = {
-        tuple(s.action for s in MemPlan(domain, make_engine("mimir"), timeout=60.0).plan(Pottery(domain).state(), wanted).steps)
+        tuple(
+            s.action
+            for s in MemPlan(domain, make_engine("mimir"), timeout=60.0).plan(Pottery(domain).state(), wanted).steps
+        )
         for _ in range(3)
     }
     assert len(plans) == 1

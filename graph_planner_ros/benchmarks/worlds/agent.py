@@ -14,9 +14,10 @@ from graph_planner_ros.benchmarks.worlds.game import Game, GameSpec, GameStatus,
 from graph_planner_ros.benchmarks.worlds.options import AgentOptions, NoGrounder, NoParser, make_planner
 from graph_planner_ros.benchmarks.worlds.records import ACT, EXPLORE, OBSERVE, EpisodeRecord, StepRecord
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.domain.goal import describe_goal
+from graph_planner_ros.domain.goal import describe_goal, goal_holds
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction
 from graph_planner_ros.language.interface import (
+    Cautious,
     CommandGrounder,
     Context,
     GoalLearner,
@@ -263,6 +264,8 @@ class _Episode:
         if not commands:
             self._gave_up = f"there is no plan and nothing to try: {why}"
             return
+        if isinstance(self._grounder, Cautious):
+            commands = [c for c in commands if not self._grounder.is_irreversible(c)] or commands
         self._next.planner_failure = why
         before = self._news()
         fewest = min(self._tried.get(command, 0) for command in commands)
@@ -316,6 +319,9 @@ class _Episode:
         for urgent in (False, True):
             found = self._parser.learned(text, self._context(), urgent)
             goals = [goal for goal in found if goal not in self._learned]
+            if urgent and goals:
+                state = self.belief.state()
+                goals = [goal for goal in goals if not goal_holds(goal, state, self._domain)]
             self._learned += goals
             self.belief.introduce(goals)
             self.record.goals += [describe_goal(goal, self._domain) for goal in goals]

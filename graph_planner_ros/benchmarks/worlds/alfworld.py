@@ -14,6 +14,8 @@ from graph_planner_ros.benchmarks.worlds.process import EngineError, EngineProce
 WORLD = "alfworld"
 DOMAIN = "alfworld"
 LIMIT = 50
+START_TIMEOUT = 300.0
+"""Seconds for making a game: the engine translates and grounds its problem twice, seconds on a quiet machine."""
 SCRIPT = Path(__file__).parent / "servers" / "alfworld.py"
 _GROUPS = {
     "pick_and_place_simple": "put",
@@ -62,13 +64,14 @@ class AlfworldGame:
             self.close()
             self._process = EngineProcess(self._python, SCRIPT, timeout=self._timeout)
         self._last = Observation("", goal=str(self._data["goal"]))
-        return self._ask("start", goal=self._data["goal"], pddl_problem=self._data["pddl_problem"])
+        data = {"goal": self._data["goal"], "pddl_problem": self._data["pddl_problem"]}
+        return self._ask("start", max(self._timeout, START_TIMEOUT), **data)
 
     def step(self, command: str) -> Observation:
         """Carry out one command; see `Game`."""
         if self._last.status is not GameStatus.RUNNING:
             return self._last
-        return self._ask("step", command=command)
+        return self._ask("step", self._timeout, command=command)
 
     def close(self) -> None:
         """End the engine; may be called twice."""
@@ -76,12 +79,12 @@ class AlfworldGame:
             self._process.close()
             self._process = None
 
-    def _ask(self, do: str, **arguments: Any) -> Observation:
+    def _ask(self, do: str, timeout: float, **arguments: Any) -> Observation:
         goal = self._last.goal
         try:
             if self._process is None:
                 raise EngineError("the game was not started")
-            answer = self._process.call(do, **arguments)
+            answer = self._process.call(do, timeout, **arguments)
             won = bool(answer["won"])
             status = GameStatus.WON if won else GameStatus.LOST if answer["done"] else GameStatus.RUNNING
             reason = "the game ended and was not won" if status is GameStatus.LOST else ""

@@ -28,7 +28,7 @@ from graph_planner_ros.benchmarks.worlds.worker import READY, ROW, STEP, UNAVAIL
 
 WALL_LIMIT = 600.0
 """Seconds of wall time after which a game is given up."""
-_START_LIMIT = 180.0
+_START_LIMIT = 600.0
 _POLL = 0.2
 _END_GRACE = 5.0
 _TAIL = 400

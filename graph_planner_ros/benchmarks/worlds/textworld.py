@@ -112,8 +112,8 @@ class TextworldWorld:
         files = self._files()
         if not files:
             raise WorldUnavailableError(
-                f"there are no games of TextWorld at {self._data}: make some with 'graph-planner bench textworld-games', "
-                "or name their folder with --games"
+                f"there are no games of TextWorld at {self._data}: make some with 'graph-planner bench "
+                "textworld-games', or name their folder with --games"
             )
         root = self._data if self._data.is_dir() else self._data.parent
         specs = [self._spec(path, root, seed, limit) for seed in seeds or (0,) for path in files]

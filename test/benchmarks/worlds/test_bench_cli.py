@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from graph_planner_ros.bench_cli import app, parse_seeds
+from graph_planner_ros.bench_cli import _command, app, parse_seeds
 from graph_planner_ros.benchmarks.worlds.environments import engine_versions, find_python, how_to_get
 from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
 from graph_planner_ros.benchmarks.worlds.records import EpisodeRecord
@@ -64,6 +64,15 @@ def test_a_run_prints_the_table_and_leaves_a_file(bench: CliRunner, tmp_path: Pa
     assert shown.exit_code == 0 and "| all games | 2 |" in shown.output
     same = bench.invoke(app, ["compare", str(out), str(out), "--markdown"])
     assert same.exit_code == 0 and "p = 1" in same.output
+
+
+def test_the_header_has_the_command_without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "http://me:secret@host/v1"
+    for given in (["--endpoint", address], [f"--endpoint={address}"]):
+        monkeypatch.setattr("sys.argv", ["graph-planner", "bench", *given])
+        command = _command(address)
+        assert command[:2] == ("graph-planner", "bench") and "http://host/v1" in command[-1]
+        assert "secret" not in " ".join(command)
 
 
 @pytest.mark.parametrize(
