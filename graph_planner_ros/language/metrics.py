@@ -48,6 +48,7 @@ class GameCounts:
             were not accepted. observations, exact: observations, and those whose facts and flags are all as in the
             reference. asked, grounded: actions, and those with the right command. absent, rejected: actions whose
             command was taken from the list, and those for which no other command was chosen then.
+            named, met: things of the reference that were not known before, and those that were read with their class.
     """
 
     right: int = 0
@@ -59,6 +60,8 @@ class GameCounts:
     grounded: int = 0
     absent: int = 0
     rejected: int = 0
+    named: int = 0
+    met: int = 0
 
 
 @dataclass
@@ -81,7 +84,7 @@ class Evaluation:
         return tuple(sorted({group for group, _ in self.games}))
 
     def figures(self, group: str | None = None, rounds: int = ROUNDS, seed: int = 0) -> dict[str, Figure]:
-        """Return precision, recall, f1, exact, grounding and rejection, of all games or of one group."""
+        """Return precision, recall, f1, exact, grounding, rejection and objects, of all games or of one group."""
         rows = [counts for (of, _), counts in sorted(self.games.items()) if group in (None, of)]
         table = np.array([[getattr(row, name) for name in _COLUMNS] for row in rows], dtype=float)
         table = table.reshape(len(rows), len(_COLUMNS))
@@ -127,6 +130,9 @@ def _judge_facts(evaluation: Evaluation, pair: FactPair, parsed: ParsedObservati
     counts.missed += len(wanted - found)
     counts.observations += 1
     counts.exact += found == wanted and _flags(parsed) == _flags(pair.parsed)
+    new = {name: label for name, label in pair.parsed.objects.items() if name not in pair.context.objects}
+    counts.named += len(new)
+    counts.met += sum(parsed.objects.get(name) == label for name, label in new.items())
     evaluation.refused.update(refusal.error.value for refusal in parsed.refused)
     missed = wanted - found
     for literal in sorted(found - wanted, key=str):
@@ -178,7 +184,19 @@ def _judge_command(evaluation: Evaluation, pair: CommandPair, grounder: CommandG
 
 # -- figures ----------------------------------------------------------------------------------------------------------
 
-_COLUMNS = ("right", "wrong", "missed", "observations", "exact", "asked", "grounded", "absent", "rejected")
+_COLUMNS = (
+    "right",
+    "wrong",
+    "missed",
+    "observations",
+    "exact",
+    "asked",
+    "grounded",
+    "absent",
+    "rejected",
+    "named",
+    "met",
+)
 Metric = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 _METRICS: Mapping[str, tuple[Metric, Sequence[int]]] = {
     "precision": (lambda t: _share(t[..., 0], t[..., 0] + t[..., 1]), (0, 1)),
@@ -187,6 +205,7 @@ _METRICS: Mapping[str, tuple[Metric, Sequence[int]]] = {
     "exact": (lambda t: _share(t[..., 4], t[..., 3]), (3,)),
     "grounding": (lambda t: _share(t[..., 6], t[..., 5]), (5,)),
     "rejection": (lambda t: _share(t[..., 8], t[..., 7]), (7,)),
+    "objects": (lambda t: _share(t[..., 10], t[..., 9]), (9,)),
 }
 
 

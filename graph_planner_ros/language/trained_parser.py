@@ -39,7 +39,7 @@ from graph_planner_ros.language.trained_labels import (
     slots_said,
 )
 from graph_planner_ros.language.trained_lifting import Lifted, read_lifted
-from graph_planner_ros.language.trained_offers import OFFER, OfferModel, offered
+from graph_planner_ros.language.trained_offers import MAX_OFFERS, OFFER, OfferModel, offer_sentence, offered
 from graph_planner_ros.language.trained_text import (
     QUALITY,
     NameModel,
@@ -164,7 +164,10 @@ class TrainedParser:
             return ParsedObservation(refused=(problem,))
         names = self.model.names.names(self._domain, context.objects)
         model = self.model
-        offers = model.offers.read(self._domain, names, context.commands) if model.offers else []
+        if model.offers is not None:
+            offers = model.offers.read(self._domain, names, context.commands)
+        else:  # they tell no facts, but what can be handled is there
+            offers = [offer_sentence(Page(command[:300], names)) for command in context.commands[:MAX_OFFERS]]
         command = command_sentence(Page(context.command[:1000], names))
         page = Page(text, names)
         model.places.discover(self._domain, names, page, spans(page))
@@ -186,7 +189,7 @@ class TrainedParser:
             before = last_named(sentence, before)
         for offer in offers:
             collect.add(offer, self._read(offer), Situation(collect.here, "", about), (0, 0))
-        return replace(collect.parsed([*offers, *found], text), answered=understood)
+        return replace(collect.parsed(found, offers, text), answered=understood)
 
     # -- one sentence -----------------------------------------------------------------------------------------------
 
@@ -269,9 +272,12 @@ class _Collector:
         """Note a sentence that was not understood."""
         self._refused.append(Refusal(error, text, "it is not like any sentence that was learned"))
 
-    def parsed(self, found: Sequence[Sentence], text: str) -> ParsedObservation:
+    def parsed(self, found: Sequence[Sentence], offers: Sequence[Sentence], text: str) -> ParsedObservation:
         """Return everything."""
         objects = self._objects
+        for mention in (mention for offer in offers for slot in offer.slots for mention in slot):
+            if mention.name in self._classes:
+                objects[mention.name] = self._classes[mention.name]
         for mention in (mention for sentence in found for slot in sentence.slots for mention in slot):
             if mention.name in self._classes:
                 objects[mention.name] = self._classes[mention.name]

@@ -141,6 +141,12 @@ def test_new_things_of_known_classes_are_read(parser: TrainedParser) -> None:
     assert parsed.complete_places == {"cabinet 77"}
 
 
+def test_what_can_be_handled_is_there(parser: TrainedParser) -> None:
+    parsed = parser.parse("You look around.", Context(commands=("go to cabinet 3", "take mug 7 from shelf 2", "look")))
+    assert parsed.objects == {"cabinet 3": "Cabinet", "mug 7": "Mug", "shelf 2": "Shelf"}
+    assert parsed.facts == ()
+
+
 def test_facts_have_spans_and_scores(parser: TrainedParser) -> None:
     text = "Well.  The fridge 1 is closed."
     (fact,) = parser.parse(text, Context()).facts
