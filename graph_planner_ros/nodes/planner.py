@@ -217,8 +217,14 @@ class PlannerNode(ManagedNode):
         return CancelResponse.ACCEPT
 
     async def _execute(self, goal_handle: Any) -> Any:
-        before = self._task
-        task = self._task = _Task(self, goal_handle)
+        task = _Task(self, goal_handle)
+        if self._task is not None:
+            # A slip of the tongue must not end a task that runs: only what is understood replaces it.
+            unread = await self._unread(task)
+            if unread is not None and self._task is not None:
+                goal_handle.abort()
+                return result_message(unread)
+        before, self._task = self._task, task
         if before is not None:
             before.mailbox.cancel(f"replaced by a new instruction: {task.instruction}")
         if goal_handle.is_cancel_requested:
@@ -242,6 +248,30 @@ class PlannerNode(ManagedNode):
         else:
             goal_handle.abort()
         return result_message(outcome)
+
+    async def _unread(self, task: _Task) -> TaskOutcome | None:
+        """Return the outcome of an instruction that is not understood; None if it is. Read on a thread of its own."""
+        ended: Future = Future()
+
+        def work() -> None:
+            outcome = None
+            try:
+                parsed = self._parser.parse(task.instruction, self._graph)
+                if parsed.status is not ParseStatus.UNDERSTOOD:
+                    outcome = TaskOutcome(
+                        TaskStatus.INSTRUCTION_NOT_UNDERSTOOD,
+                        parsed.reason,
+                        task.task_id,
+                        not_understood=parsed.not_understood,
+                        suggestions=parsed.suggestions,
+                    )
+            except Exception as error:  # the task itself meets it again, and says it in its own outcome
+                self.get_logger().warning(f"reading '{task.instruction}': {error}")
+            self.on_executor(ended.set_result, outcome)
+
+        threading.Thread(target=work, name=f"reading {task.task_id}", daemon=True).start()
+        outcome: TaskOutcome | None = await ended
+        return outcome
 
     def _run(self, task: _Task, before: _Task | None, ended: Future) -> None:
         if before is not None and before.thread is not None:

@@ -154,6 +154,18 @@ def test_a_new_instruction_replaces_the_one_that_runs(system: System) -> None:
     assert first.result().status == Status.CANCELLED and "replaced" in first.result().reason
 
 
+def test_words_that_mean_nothing_do_not_end_the_task_that_runs(system: System) -> None:
+    robot = Robot(system, script={"pick_up": ["hang"]})
+    first = robot.send("put a mug on the dining table")
+    wait_until(lambda: "pick_up" in [skill for skill, _ in robot.bridge.calls], "the robot picks up")
+    second = robot.do("frobnicate the mug")
+    assert second.status == Status.INSTRUCTION_NOT_UNDERSTOOD and "frobnicate" in second.not_understood
+    assert not robot.bridge.stopped, "the skill goes on"
+    third = robot.do("open the fridge")
+    assert third.status == Status.SUCCEEDED, third.reason
+    assert "open the fridge" in first.result().reason, "only what was understood replaced it"
+
+
 @pytest.mark.parametrize(
     ("engine", "status", "words"),
     [
