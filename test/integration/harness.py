@@ -294,10 +294,17 @@ class Sent:
         self.system, self.client = system, client
         wait_until(client.tasks.server_is_ready, "execute_task is offered")
         goal = ExecuteTask.Goal(instruction=instruction)
-        self._goal = system.on_thread(
-            client, client.tasks.send_goal_async, goal, lambda m: client.feedback.append(m.feedback)
-        )
-        wait_until(self._goal.done, "the goal is answered")
+        for last in (False, False, True):
+            self._goal = system.on_thread(
+                client, client.tasks.send_goal_async, goal, lambda m: client.feedback.append(m.feedback)
+            )
+            # The middleware can lose an answer while the two sides are still being matched; ask again then.
+            try:
+                wait_until(self._goal.done, "the goal is answered", WAIT if last else 15.0)
+                break
+            except AssertionError:
+                if last:
+                    raise
         self.handle = self._goal.result()
         self._result = system.on_thread(client, self.handle.get_result_async) if self.handle.accepted else None
 
