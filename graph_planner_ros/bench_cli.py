@@ -5,9 +5,7 @@ Exit codes: 0 all games were played, whatever came of them; 2 wrong usage; 3 som
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -264,12 +262,7 @@ def _command(endpoint: str) -> tuple[str, ...]:
 
 
 def _stop_signal() -> Callable[[], bool]:
-    """Turn Ctrl-C, SIGTERM, SIGHUP and a closed terminal into a flag."""
-    event = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: event.set())
-    console.on_lost = event.set
-    return event.is_set
+    return console.stop_signal()
 
 
 def _fail(text: str, code: int) -> typer.Exit:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -42,3 +44,11 @@ class Terminal(Console):
         if self.on_lost is None:
             raise SystemExit(1)
         self.on_lost()
+
+    def stop_signal(self) -> Callable[[], bool]:
+        """Turn Ctrl-C, SIGTERM, SIGHUP and a closed terminal into a flag: what runs is finished and written."""
+        event = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: event.set())
+        self.on_lost = event.set
+        return event.is_set

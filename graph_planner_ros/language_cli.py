@@ -6,10 +6,8 @@ Exit codes: 0 done; 2 wrong usage or wrong files; 3 something is not installed; 
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,7 +61,7 @@ def collect(
     from graph_planner_ros.language.rules import load_language
     from graph_planner_ros.planning.engines import EngineMissingError
 
-    stop = _stop_signal()
+    stop = console.stop_signal()
     try:
         made = _make_world(world, data, option, python)
         language = load_language(made.domain, every_mention=True)
@@ -264,15 +262,6 @@ def _plain(evaluation: Evaluation) -> dict[str, Any]:
         "refused": dict(evaluation.refused),
         "examples": evaluation.examples,
     }
-
-
-def _stop_signal() -> Callable[[], bool]:
-    """Turn Ctrl-C and SIGTERM into a flag: the game that runs is finished and written."""
-    event = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: event.set())
-    console.on_lost = event.set
-    return event.is_set
 
 
 def _fail(text: str, code: int) -> typer.Exit:
