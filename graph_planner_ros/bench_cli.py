@@ -16,10 +16,12 @@ from rich.markup import escape
 
 from graph_planner_ros.console import Terminal
 from graph_planner_ros.prior_cli import learn_places
+from graph_planner_ros.robotouille_cli import make_robotouille_tasks
 from graph_planner_ros.textworld_cli import make_textworld_games
 
 app = typer.Typer(help="Play the worlds of the papers, and compare results.", no_args_is_help=True)
 app.command("learn-places")(learn_places)
+app.command("robotouille-tasks")(make_robotouille_tasks)
 app.command("textworld-games")(make_textworld_games)
 console = Terminal(highlight=False)
 errors = Console(stderr=True, highlight=False)

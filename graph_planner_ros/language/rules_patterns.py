@@ -161,28 +161,35 @@ class Pattern:
         """Match at a position of a page."""
         if self._regex is not None:
             return self._match_regex(page, position)
+        return self._match_parts(page, position, False)
+
+    def match_whole(self, page: Page) -> Match | None:
+        """Match a whole text, such as a command; a known name that another one starts with is no match for that."""
+        if self._regex is None:
+            return self._match_parts(page, 0, True)
+        found = self._match_regex(page, 0)
+        return found if found is not None and _is_end(page, found.end) else None
+
+    def _match_parts(self, page: Page, position: int, whole: bool) -> Match | None:
         if isinstance(self._parts[0], str) and not page.folded.startswith(self._parts[0], position):
             return None
         slots: dict[str, list[Mention]] = {}
-        end = self._follow(page, 0, position, slots)
+        end = self._follow(page, 0, position, slots, whole)
         return Match(position, end, slots) if end is not None and is_boundary(page.text, end) else None
 
-    def match_whole(self, page: Page) -> Match | None:
-        """Match a whole text, such as a command."""
-        found = self.match(page, 0)
-        return found if found is not None and not page.text[found.end :].strip(" .") else None
-
-    def _follow(self, page: Page, index: int, position: int, slots: dict[str, list[Mention]]) -> int | None:
+    def _follow(
+        self, page: Page, index: int, position: int, slots: dict[str, list[Mention]], whole: bool
+    ) -> int | None:
         if index == len(self._parts):
-            return position
+            return None if whole and not _is_end(page, position) else position
         part = self._parts[index]
         if isinstance(part, str):
             if not page.folded.startswith(part, position):
                 return None
-            return self._follow(page, index + 1, position + len(part), slots)
+            return self._follow(page, index + 1, position + len(part), slots, whole)
         for mentions, end in self._captures(page, part, position, index + 1):
             slots[part.name] = mentions
-            last = self._follow(page, index + 1, end, slots)
+            last = self._follow(page, index + 1, end, slots, whole)
             if last is not None:
                 return last
         return None
@@ -268,6 +275,10 @@ class Pattern:
         if mention is None or not _may_fill(page, slot, mention):
             return None
         return [replace(mention, qualities=qualities)]
+
+
+def _is_end(page: Page, position: int) -> bool:
+    return not page.text[position:].strip(" .")
 
 
 def _may_fill(page: Page, slot: Slot, mention: Mention) -> bool:

@@ -79,24 +79,24 @@ def list_games(
         limit = step_limit(family, task)
         if limit is None or family not in families:
             continue
-        if (tasks and _number(task) not in tasks) or (seeds and seed not in seeds):
+        if (tasks and task_number(task) not in tasks) or (seeds and seed not in seeds):
             continue
         games.append(
             GameSpec(WORLD, f"{family}/{task}/{seed}", task, family, limit, seed, {"environment": environment})
         )
-    return sorted(games, key=lambda game: (FAMILIES.index(game.split), _number(game.group) or 0, game.seed))
+    return sorted(games, key=lambda game: (FAMILIES.index(game.split), task_number(game.group) or 0, game.seed))
 
 
 def step_limit(family: str, task: str) -> int | None:
     """Return after how many steps a task counts as not solved; None if it is not one of the benchmark's tasks."""
-    number = _number(task)
+    number = task_number(task)
     optimal = OPTIMAL.get(family, ())
     if number is None or number >= len(optimal):
         return None
     return int(SLACK * optimal[number])
 
 
-def _number(task: str) -> int | None:
+def task_number(task: str) -> int | None:
     """Return the number that a task's name begins with; ``3.1_...`` is a variant and has none."""
     head = task.split("_", 1)[0]
     return int(head) if head.isdecimal() else None

@@ -35,6 +35,7 @@ class EngineResult:
         reason: a sentence. engine: name of the engine.
         exit_code, stderr: of an engine's process that crashed; ``stderr`` is the end of it.
         optimal: whether the engine proved that no plan is cheaper.
+        by_clock: the wall clock decided the outcome, so another run may have another one.
     """
 
     status: PlanningStatus
@@ -46,6 +47,7 @@ class EngineResult:
     exit_code: int | None = None
     stderr: str = ""
     optimal: bool = False
+    by_clock: bool = False
 
 
 class Engine(Protocol):
@@ -61,6 +63,7 @@ class Engine(Protocol):
         problem_pddl: str,
         timeout: float,
         cancel: threading.Event | None = None,
+        states: int | None = None,
     ) -> EngineResult:
         """Search for a cheap plan.
 
@@ -68,6 +71,8 @@ class Engine(Protocol):
             domain_pddl, problem_pddl: see the top of this file.
             timeout: seconds of wall time; the best plan found by then counts.
             cancel: when set by another thread, the call returns CANCELLED within a fraction of a second.
+            states: that a search may visit before it ends as TIMED_OUT, on any machine alike; left out, time alone
+                ends it. An engine that cannot count states goes by the time.
         """
 
 

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from graph_planner_ros.domain.symbols import GroundAction
@@ -63,9 +64,14 @@ class FastDownwardEngine:
         self._command = list(command) if command is not None else _driver()
 
     def solve(
-        self, domain_pddl: str, problem_pddl: str, timeout: float, cancel: threading.Event | None = None
+        self,
+        domain_pddl: str,
+        problem_pddl: str,
+        timeout: float,
+        cancel: threading.Event | None = None,
+        states: int | None = None,
     ) -> EngineResult:
-        """See `Engine.solve`."""
+        """See `Engine.solve`; states are not counted."""
         start = time.perf_counter()
         try:
             compiled = compile_task(domain_pddl, problem_pddl)
@@ -93,7 +99,8 @@ class FastDownwardEngine:
                 self.name,
             )
         if ended is PlanningStatus.TIMED_OUT or code in _OUT_OF_TIME:
-            return self._result(PlanningStatus.TIMED_OUT, start, f"no plan was found within {timeout:g} s")
+            timed_out = self._result(PlanningStatus.TIMED_OUT, start, f"no plan was found within {timeout:g} s")
+            return replace(timed_out, by_clock=True)
         if code in _UNSOLVABLE:
             return self._result(PlanningStatus.UNREACHABLE, start, "no sequence of actions reaches the goal")
         if code in _BAD_INPUT:

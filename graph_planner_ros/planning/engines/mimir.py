@@ -16,6 +16,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from graph_planner_ros.domain.symbols import GroundAction
@@ -40,11 +41,12 @@ _POLL = 0.05
 
 
 class _Stopped(Exception):
-    """A search was ended from outside; ``cancelled`` tells why."""
+    """A search was ended before its end: by a cancel, by the clock, or by the number of states that it may visit."""
 
-    def __init__(self, cancelled: bool) -> None:
-        super().__init__("cancelled" if cancelled else "timed out")
-        self.cancelled = cancelled
+    def __init__(self, status: PlanningStatus, reason: str, by_clock: bool = False) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.by_clock = by_clock
 
 
 class MimirEngine:
@@ -72,11 +74,16 @@ class MimirEngine:
         _ENGINES.add(self)
 
     def solve(
-        self, domain_pddl: str, problem_pddl: str, timeout: float, cancel: threading.Event | None = None
+        self,
+        domain_pddl: str,
+        problem_pddl: str,
+        timeout: float,
+        cancel: threading.Event | None = None,
+        states: int | None = None,
     ) -> EngineResult:
         """See `Engine.solve`."""
         start = time.perf_counter()
-        stop = _Stop(start + timeout, cancel)
+        stop = _Stop(start, timeout, cancel, states)
         try:
             while not self._lock.acquire(timeout=_POLL):
                 stop.check()
@@ -89,9 +96,7 @@ class MimirEngine:
         except RuntimeError as error:
             return self._result(PlanningStatus.REFUSED, start, f"pymimir refused the PDDL: {_first_line(error)}")
         except _Stopped as stopped:
-            if stopped.cancelled:
-                return self._result(PlanningStatus.CANCELLED, start, "planning was cancelled")
-            return self._result(PlanningStatus.TIMED_OUT, start, f"no plan was found within {timeout:g} s")
+            return replace(self._result(stopped.status, start, str(stopped)), by_clock=stopped.by_clock)
         if plan is None:
             return self._result(PlanningStatus.UNREACHABLE, start, "no sequence of actions reaches the goal")
         actions = tuple(GroundAction(row[0], row[1:]) for row in plan)
@@ -179,11 +184,13 @@ class MimirEngine:
 
 
 class _Stop:
-    """When a search must end: at a time of ``time.perf_counter``, or when an event is set."""
+    """When a search must end: some seconds after a start, when an event is set, or after ``states``."""
 
-    def __init__(self, deadline: float, cancel: threading.Event | None) -> None:
-        self._deadline = deadline
+    def __init__(self, start: float, timeout: float, cancel: threading.Event | None, states: int | None) -> None:
+        self._deadline = start + timeout
+        self._timeout = timeout
         self._cancel = cancel
+        self.states = states
 
     @property
     def seconds(self) -> float:
@@ -193,9 +200,13 @@ class _Stop:
     def check(self) -> None:
         """Raise `_Stopped` on cancel or if the time is over."""
         if self._cancel is not None and self._cancel.is_set():
-            raise _Stopped(cancelled=True)
+            raise _Stopped(PlanningStatus.CANCELLED, "planning was cancelled")
         if self.seconds <= 0.0:
-            raise _Stopped(cancelled=False)
+            raise self.time_is_over()
+
+    def time_is_over(self) -> _Stopped:
+        """Return the exception for the end by the clock."""
+        return _Stopped(PlanningStatus.TIMED_OUT, f"no plan was found within {self._timeout:g} s", by_clock=True)
 
 
 class _Session:
@@ -228,7 +239,8 @@ class _Session:
         """Return plans, and whether the first is as good as A* finds them; no plans if there are none.
 
         Args:
-            stop: ends the search by `_Stopped`. effort: states for each search while there are others to try.
+            stop: ends the search by `_Stopped`. effort: states for each search while there are others to try; the
+            last one may visit those of ``stop``.
         """
         for kind in ("astar", "greedy", "eager"):
             plan = self.attempt(kind, stop, effort)
@@ -240,7 +252,7 @@ class _Session:
         return ([] if plan is None else [plan]), False
 
     def attempt(self, kind: str, stop: _Stop, states: int | None) -> list[Row] | None:
-        """Search once; None if there is no plan (then ``unsolvable``) or too many states were visited."""
+        """Search once; None if there is no plan (then ``unsolvable``) or more than ``states`` were visited."""
         search = self._search
         find, options, handler = {
             "astar": (search.find_solution_astar_lazy, search.AStarLazyOptions, search.IAStarLazyEventHandler),
@@ -255,10 +267,14 @@ class _Session:
             chosen.max_time_in_ms = max(1, round(1000 * stop.seconds))
         else:
             chosen.event_handler = _handler(handler)(stop.check)
+            if stop.states is not None:
+                chosen.max_num_states = stop.states
         result = find(self._context, self._heuristic(kind), chosen)
         if result.plan is None:
             if result.status is search.SearchStatus.OUT_OF_TIME:
-                raise _Stopped(cancelled=False)
+                raise stop.time_is_over()
+            if states is None and result.status is search.SearchStatus.OUT_OF_STATES:
+                raise _Stopped(PlanningStatus.TIMED_OUT, f"no plan was found in {stop.states} states")
             self.unsolvable = result.status in (search.SearchStatus.UNSOLVABLE, search.SearchStatus.EXHAUSTED)
             return None
         return [_row(action) for action in result.plan.get_actions()]
