@@ -113,6 +113,7 @@ def graph_to_msg(graph: SceneGraph) -> messages.SceneGraph:
         revision=graph.revision,
         nodes=[node_to_msg(node) for node in graph.nodes.values()],
         relations=[relation_to_msg(relation) for relation in graph.relations],
+        limits=[messages.RelationLimit(predicate=name, count=number) for name, number in graph.limits.items()],
     )
 
 
@@ -125,6 +126,7 @@ def graph_from_msg(message: messages.SceneGraph) -> SceneGraph:
         revision=message.revision,
         nodes=nodes_by_id([node_from_msg(node) for node in message.nodes]),
         relations=[relation_from_msg(relation) for relation in message.relations],
+        limits={limit.predicate: limit.count for limit in message.limits},
     )
     check_graph(graph)
     return graph

@@ -38,6 +38,9 @@ def check_graph(graph: SceneGraph) -> None:
         check_node(node)
     for relation in graph.relations:
         _check_relation(relation)
+    for predicate, number in graph.limits.items():
+        _check_text("a limit", "predicate", predicate)
+        _check_count(f"the limit of '{predicate}'", "count", number)
 
 
 def check_node(node: SceneNode) -> None:
@@ -84,9 +87,13 @@ def known_part(graph: SceneGraph, domain: Domain) -> tuple[SceneGraph, list[str]
     known = OWN_RELATIONS | set(domain.relations)
     relations = [relation for relation in graph.relations if _is_known(relation, known, ends, dropped)]
     relations = _one_place_each(relations, dropped)
+    limits = {name: number for name, number in graph.limits.items() if name in known}
+    dropped += [
+        f"the limit of '{name}' is left out: domain '{domain.name}' has none" for name in graph.limits.keys() - known
+    ]
     if not dropped:
         return graph, dropped
-    return replace(graph, nodes=kept, relations=relations), dropped
+    return replace(graph, nodes=kept, relations=relations, limits=limits), dropped
 
 
 def summary(left_out: Sequence[str]) -> str:

@@ -49,6 +49,7 @@ def graph_to_dict(graph: SceneGraph) -> dict[str, Any]:
         "revision": graph.revision,
         "nodes": [_node_to_dict(node) for node in graph.nodes.values()],
         "relations": [{**vars(relation), "value": relation.value.name} for relation in graph.relations],
+        "limits": dict(graph.limits),
     }
 
 
@@ -68,6 +69,7 @@ def graph_from_dict(data: dict[str, Any]) -> SceneGraph:
         revision=data["revision"],
         nodes=nodes_by_id(nodes),
         relations=[Relation(**{**entry, "value": Truth[entry["value"]]}) for entry in data["relations"]],
+        limits=dict(data.get("limits", {})),  # files of version 1 that are older have none
     )
     check_graph(graph)
     return graph

@@ -29,6 +29,7 @@ def some_graph() -> SceneGraph:
     graph.nodes["mug_1"].attributes["dirty"] = Attribute("dirty", Truth.TRUE, stamp=2.0)
     graph.relations.append(Relation("mug_1", "on", "counter_top_1", Truth.TRUE, "effect", 2.5, 0.5))
     graph.revision, graph.stamp = 7, 3.5
+    graph.limits["holding"] = 2
     return graph
 
 
