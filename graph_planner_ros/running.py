@@ -63,8 +63,19 @@ def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path
     supervisor = Supervisor(bringup.processes(values, directory), directory / "logs", tell)
     follower = LogFollower(supervisor.logs())
     console.print(f"run directory {directory}")
+
+    def ended() -> bool:
+        return stop() or bool(supervisor.failure())
+
     with supervisor:
-        while not stop() and not supervisor.failure():
+        with TaskClient(values["namespace"]) as client:
+            while not ended() and client.missing():
+                _print_lines(console, follower)
+                client.spin(0.1)
+            domain_id = client.context.get_domain_id()
+        if not ended():
+            console.print(f"[green]ready[/green] in ROS domain {domain_id}: graph-planner send \"...\"")
+        while not ended():
             _print_lines(console, follower)
             time.sleep(0.1)
         failure = supervisor.failure()

@@ -136,6 +136,10 @@ class TaskClient:
             return f"nobody publishes {topic}: there is no perception"
         return ""
 
+    def missing(self) -> str:
+        """Return what is missing at present for an instruction to be sent, or an empty string."""
+        return self.wait_ready(0.0)
+
     def execute(
         self,
         instruction: str,

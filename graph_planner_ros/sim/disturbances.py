@@ -157,9 +157,18 @@ class Disturber:
         """
         if kind not in KINDS:
             raise DisturbanceError(f"unknown disturbance {kind!r}; expected one of {', '.join(KINDS)}")
+        self._check_target(target)
         told: str = getattr(self, f"_{kind}")(target, arguments)
         self.history.append(told)
         return told
+
+    def _check_target(self, target: str) -> None:
+        """Refuse a target that is nothing in this world, rather than say that it cannot be reached."""
+        things = {**self._world.items, **self._world.fixtures}
+        labels = {thing.label for thing in things.values()}
+        if target and target not in things and target not in labels:
+            known = ", ".join(sorted({item.label for item in self._world.items.values()}))
+            raise DisturbanceError(f"nothing in this kitchen is called {target!r}; its movable things are: {known}")
 
     def opening_attempt(self, fixture: str) -> bool:
         """The robot has tried a door: True if it is stuck; after its last failing attempt it comes free."""

@@ -86,6 +86,12 @@ def test_nobody_moves_what_is_behind_a_closed_door(world: KitchenWorld) -> None:
         world.disturb("move", "Tomato")
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "slip"])
+def test_a_target_that_is_nothing_here_is_named_with_what_there_is(world: KitchenWorld, kind: str) -> None:
+    with pytest.raises(DisturbanceError, match="'Nosuch'.*Mug"):
+        world.disturb(kind, "Nosuch")
+
+
 def test_a_moved_receptacle_takes_its_content_along(world: KitchenWorld) -> None:
     bowl = "bowl_1"
     inner = world.inner_volume(bowl)
