@@ -47,7 +47,7 @@ AblationName = Annotated[
     str,
     typer.Option(
         help="What memplan does without: no_placeholders, no_negative_memory, uniform_costs, no_parser, no_grounder, "
-        "no_interface."
+        "no_interface, no_prior, no_place_advice, no_action_advice."
     ),
 ]
 Processes = Annotated[int, typer.Option(help="Games at a time.", min=1)]
@@ -65,11 +65,17 @@ WorldPython = Annotated[
 ]
 Wall = Annotated[float, typer.Option(help="Seconds of wall time after which a game is given up.", min=1)]
 EngineName = Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")]
-PlanTimeout = Annotated[float, typer.Option(help="Seconds for one planning call.", min=0.1)]
+PlanTimeout = Annotated[
+    float,
+    typer.Option(help="Seconds for one planning call; what usually ends a search is the number of states.", min=0.1),
+]
 EveryStep = Annotated[bool, typer.Option("--replan-every-step", help="Plan anew after every command, as the paper.")]
 KeepMemory = Annotated[bool, typer.Option("--keep-memory", help="Keep positive memory from game to game.")]
 Interface = Annotated[
     Path | None, typer.Option(help="Trained interface, from graph-planner language train; without it the rules.")
+]
+BankFile = Annotated[
+    Path | None, typer.Option("--bank", help="Experience that advises memplan: a bank, or a file of episodes.")
 ]
 Model = Annotated[str | None, typer.Option(help="Model of react, as its server calls it.")]
 Endpoint = Annotated[
@@ -85,9 +91,9 @@ def alfworld(
     split: Split = "valid_seen", tasks: Tasks = None, games: Games = 0, limit: Limit = 50, seed: Seed = None,
     seeds: Seeds = "1", planner: Planner = "memplan", ablation: AblationName = "none", processes: Processes = 2,
     out: Out = None, markdown: MarkdownFile = None, python: WorldPython = None, wall: Wall = 600.0,
-    engine: EngineName = "auto", plan_timeout: PlanTimeout = 10.0, replan_every_step: EveryStep = False,
-    keep_memory: KeepMemory = False, interface: Interface = None, model: Model = None, endpoint: Endpoint = "",
-    model_timeout: ModelTimeout = 60.0,
+    engine: EngineName = "auto", plan_timeout: PlanTimeout = 60.0, replan_every_step: EveryStep = False,
+    keep_memory: KeepMemory = False, interface: Interface = None, bank: BankFile = None, model: Model = None,
+    endpoint: Endpoint = "", model_timeout: ModelTimeout = 60.0,
     runs: Runs = Path("runs"),
 ) -> None:  # fmt: skip
     """Play ALFWorld's text games."""
@@ -102,8 +108,8 @@ def robotouille(
     seeds: Seeds = "1", planner: Planner = "memplan", ablation: AblationName = "none", processes: Processes = 2,
     out: Out = None, markdown: MarkdownFile = None, python: WorldPython = None, wall: Wall = 600.0,
     engine: EngineName = "auto", plan_timeout: PlanTimeout = 60.0, replan_every_step: EveryStep = False,
-    keep_memory: KeepMemory = False, interface: Interface = None, model: Model = None, endpoint: Endpoint = "",
-    model_timeout: ModelTimeout = 60.0,
+    keep_memory: KeepMemory = False, interface: Interface = None, bank: BankFile = None, model: Model = None,
+    endpoint: Endpoint = "", model_timeout: ModelTimeout = 60.0,
     runs: Runs = Path("runs"),
 ) -> None:  # fmt: skip
     """Play Robotouille: splits synchronous and asynchronous; the limit is 1.5 times the optimal steps."""
@@ -118,9 +124,9 @@ def textworld(
     limit: Limit = None, seed: Seed = None,
     seeds: Seeds = "1", planner: Planner = "memplan", ablation: AblationName = "none", processes: Processes = 2,
     out: Out = None, markdown: MarkdownFile = None, python: WorldPython = None, wall: Wall = 600.0,
-    engine: EngineName = "auto", plan_timeout: PlanTimeout = 10.0, replan_every_step: EveryStep = False,
-    keep_memory: KeepMemory = False, interface: Interface = None, model: Model = None, endpoint: Endpoint = "",
-    model_timeout: ModelTimeout = 60.0,
+    engine: EngineName = "auto", plan_timeout: PlanTimeout = 60.0, replan_every_step: EveryStep = False,
+    keep_memory: KeepMemory = False, interface: Interface = None, bank: BankFile = None, model: Model = None,
+    endpoint: Endpoint = "", model_timeout: ModelTimeout = 60.0,
     runs: Runs = Path("runs"),
 ) -> None:  # fmt: skip
     """Play games of TextWorld."""
@@ -134,9 +140,9 @@ def other_world(
     split: Split = "", tasks: Tasks = None, games: Games = 0, limit: Limit = None, seed: Seed = None,
     seeds: Seeds = "1", planner: Planner = "memplan", ablation: AblationName = "none", processes: Processes = 2,
     out: Out = None, markdown: MarkdownFile = None, wall: Wall = 600.0,
-    engine: EngineName = "auto", plan_timeout: PlanTimeout = 10.0, replan_every_step: EveryStep = False,
-    keep_memory: KeepMemory = False, interface: Interface = None, model: Model = None, endpoint: Endpoint = "",
-    model_timeout: ModelTimeout = 60.0,
+    engine: EngineName = "auto", plan_timeout: PlanTimeout = 60.0, replan_every_step: EveryStep = False,
+    keep_memory: KeepMemory = False, interface: Interface = None, bank: BankFile = None, model: Model = None,
+    endpoint: Endpoint = "", model_timeout: ModelTimeout = 60.0,
     runs: Runs = Path("runs"),
 ) -> None:  # fmt: skip
     """Play a world of your own; docs/benchmarks.md says what it must offer."""
@@ -245,6 +251,7 @@ def _experiment(world: str, options: dict[str, Any], given: dict[str, Any]) -> A
         keep_memory=given["keep_memory"],
         engine=given["engine"],
         timeout=given["plan_timeout"],
+        bank=str(given["bank"].absolute()) if given["bank"] is not None else "",
     )
     options = {name: value.absolute() if isinstance(value, Path) else value for name, value in options.items()}
     trained = str(given["interface"].absolute()) if given["interface"] is not None else ""

@@ -30,7 +30,7 @@ class Argument:
     """An argument of the bring-up; its value is always text, as on a command line.
 
     ``choices`` are all allowed values; empty: any. ``kind`` names what the text must read as: text, bool, seed (a whole
-    number from 0), speed (a number from 0) or engine.
+    number from 0), speed (a number from 0), count (a whole number from 1, or nothing) or engine.
     """
 
     name: str
@@ -44,15 +44,20 @@ BOOLEAN = ("true", "false")
 ENGINES = ("auto", "mimir", "fast_downward")
 LAYOUTS = ("l_shape", "galley", "island")
 """Kitchens of the simulator, known here so that a wrong one is refused before anything is started."""
+TEXT_WORLDS = ("alfworld", "robotouille", "textworld")
+"""Worlds that talk; each has a planning domain of its own name."""
+HOUSEHOLD = "household"
+"""Domain of a robot and of the simulated kitchen."""
 
 ARGUMENTS = (
-    Argument("sim", "mujoco", "simulator that stands for the robot; none: a real robot's bridge runs elsewhere",
-             ("mujoco", "none")),
+    Argument("sim", "mujoco", "what stands for the robot: a simulator, or a text world, whose words stand for "
+             "perception too; none: a real robot's bridge runs elsewhere", ("mujoco", "none", *TEXT_WORLDS)),
     Argument("planner", "memplan", "planning method", ("memplan",)),
     Argument("engine", "auto", "planning engine: auto, mimir or fast_downward; or module:function", kind="engine"),
-    Argument("domain", "household", "planning domain: a folder under config/domains, or a path"),
+    Argument("domain", "", "planning domain: a folder under config/domains, or a path; empty: that of the text "
+             f"world, else {HOUSEHOLD}"),
     Argument("namespace", "", "namespace of all nodes; one for each robot"),
-    Argument("use_sim_time", "auto", "take the time from /clock; auto: exactly if there is a simulator",
+    Argument("use_sim_time", "auto", "take the time from /clock; auto: exactly if there is a simulator that gives it",
              ("auto", *BOOLEAN)),
     Argument("params_file", "", "YAML file of parameters that override the package's own"),
     Argument("record", "true", "record a bag", BOOLEAN, "bool"),
@@ -61,6 +66,14 @@ ARGUMENTS = (
     Argument("seed", "0", "simulator: seed of the kitchen, from 0", kind="seed"),
     Argument("disturbances", "", "simulator: disturbances as a JSON list"),
     Argument("real_time_factor", "1.0", "simulator: speed; 0: as fast as possible", kind="speed"),
+    Argument("data", "", "text world: file or folder of games"),
+    Argument("game", "", "text world: the game to begin with: name, part of a name, number from 0, or a file; empty: "
+             "the first"),
+    Argument("split", "", "text world: split of the data; empty: the world's own"),
+    Argument("limit", "", "text world: commands after which a game is lost; empty: the world's own", kind="count"),
+    Argument("checkout", "", "text world: checkout of the engine, for robotouille"),
+    Argument("world_python", "", "text world: Python of the engine's environment; empty: as bench finds it"),
+    Argument("memory", "true", "remember episodes, and plan with what they say", BOOLEAN, "bool"),
     Argument("state_directory", "", "folder where the belief and the memory survive a restart; empty: nowhere"),
 )  # fmt: skip
 
@@ -110,7 +123,34 @@ def check_arguments(given: Mapping[str, str]) -> dict[str, str]:
         problems.append(f"argument params_file: no file {values['params_file']}")
     if problems:
         raise ValueError("; ".join(problems))
+    talks = values["sim"] in TEXT_WORLDS
+    if talks and not values["data"] and not Path(values["game"]).expanduser().is_file():
+        raise ValueError(f"sim:={values['sim']} needs games: data:=PATH, or game:=FILE")
+    values["domain"] = values["domain"] or (values["sim"] if talks else HOUSEHOLD)
     return values
+
+
+def check_world(arguments: Mapping[str, str]) -> None:
+    """Look whether the text world of the arguments can be played, before anything is started.
+
+    Raises:
+        WorldUnavailableError: engine or games are missing; the message is one sentence that says how to get them.
+        ValueError: there is no such split or game.
+    """
+    if arguments["sim"] in TEXT_WORLDS:
+        from graph_planner_ros.bridges.text_world import open_world, world_settings
+
+        limit = int(arguments["limit"]) if arguments["limit"] else None
+        settings = world_settings(
+            arguments["sim"],
+            data=arguments["data"],
+            game=arguments["game"],
+            split=arguments["split"],
+            limit=limit,
+            checkout=arguments["checkout"],
+            python=arguments["world_python"],
+        )
+        open_world(settings)
 
 
 def _problem(argument: Argument, value: str) -> str:
@@ -118,6 +158,8 @@ def _problem(argument: Argument, value: str) -> str:
         return f"expected one of {', '.join(choice or '(nothing)' for choice in argument.choices)}"
     if argument.kind == "engine" and value not in ENGINES and ":" not in value:
         return f"expected one of {', '.join(ENGINES)}, or module:function"
+    if argument.kind == "count" and value and not (value.isdecimal() and int(value) > 0):
+        return "expected a whole number from 1"
     if argument.kind in ("seed", "speed"):
         try:
             usable = 0 <= (int if argument.kind == "seed" else float)(value) < math.inf
@@ -130,8 +172,10 @@ def _problem(argument: Argument, value: str) -> str:
 
 def nodes(arguments: Mapping[str, str]) -> list[NodeSpec]:
     """Return the nodes to start for arguments that `check_arguments` has seen."""
-    simulated = arguments["sim"] != "none"
-    sim_time = simulated if arguments["use_sim_time"] == "auto" else arguments["use_sim_time"] == "true"
+    talks = arguments["sim"] in TEXT_WORLDS
+    sim_time = (
+        arguments["sim"] == "mujoco" if arguments["use_sim_time"] == "auto" else arguments["use_sim_time"] == "true"
+    )
     time: dict[str, ParameterValue] = {"use_sim_time": sim_time}
     domain: dict[str, ParameterValue] = {"domain": arguments["domain"]}
     state = arguments["state_directory"]
@@ -146,14 +190,36 @@ def nodes(arguments: Mapping[str, str]) -> list[NodeSpec]:
         world |= {key: arguments[key] for key in ("layout", "disturbances") if arguments[key]}
         # It is the source of the simulated time, so it does not wait for it.
         specs.append(_node("mujoco_bridge", "bridges.mujoco_node", {**domain, **world}, stop_order=1))
-    perception_state: dict[str, ParameterValue] = {"state_file": f"{state}/belief.json"} if state else {}
-    specs.append(_node("perception", "nodes.perception", {**time, **domain, **perception_state}, stop_order=1))
+    if talks:
+        specs.append(_node("text_world_bridge", "bridges.text_world_node", _world(arguments), stop_order=1))
+    else:
+        perception_state: dict[str, ParameterValue] = {"state_file": f"{state}/belief.json"} if state else {}
+        specs.append(_node("perception", "nodes.perception", {**time, **domain, **perception_state}, stop_order=1))
     noted: dict[str, ParameterValue] = {"memory_file": f"{state}/skill_memory.json"} if state else {}
     specs.append(_node("executor", "nodes.executor", {**time, **domain, **noted}))
     memory: dict[str, ParameterValue] = {"memory_file": f"{state}/negative_memory.json"} if state else {}
+    if arguments["memory"] == "true":
+        bank: dict[str, ParameterValue] = {"bank_file": f"{state}/experience.sqlite"} if state else {}
+        # It hears of the planner's end, so that the episode has one too.
+        specs.append(_node("graph_memory", "nodes.graph_memory", {**time, **domain, **bank}, stop_order=1))
     method: dict[str, ParameterValue] = {"planner": arguments["planner"], "engine": arguments["engine"]}
     specs.append(_node("planner", "nodes.planner", {**time, **domain, **method, **memory}))
     return specs
+
+
+def _world(arguments: Mapping[str, str]) -> dict[str, ParameterValue]:
+    """Return the parameters of a text world's bridge; paths hold wherever the process is started."""
+    found: dict[str, ParameterValue] = {"world": arguments["sim"]}
+    for name, parameter in (("data", "data"), ("game", "game"), ("checkout", "checkout"), ("world_python", "python")):
+        path = Path(arguments[name]).expanduser()
+        if arguments[name]:
+            is_path = name != "game" or path.is_file()
+            found[parameter] = str(path.absolute()) if is_path else arguments[name]
+    if arguments["split"]:
+        found["split"] = arguments["split"]
+    if arguments["limit"]:
+        found["limit"] = int(arguments["limit"])
+    return found
 
 
 def _node(name: str, module: str, parameters: Mapping[str, ParameterValue], stop_order: int = 0) -> NodeSpec:
@@ -163,6 +229,8 @@ def _node(name: str, module: str, parameters: Mapping[str, ParameterValue], stop
 def parameter_files(spec: NodeSpec, arguments: Mapping[str, str]) -> list[Path]:
     """Return the files of parameters of a node, later ones overriding earlier ones."""
     files = [find_config(f"params/{spec.name}.yaml")]
+    if arguments["sim"] in TEXT_WORLDS:
+        files.append(find_config("params/text_worlds.yaml"))
     if arguments["params_file"]:
         files.append(Path(arguments["params_file"]).resolve())
     return files

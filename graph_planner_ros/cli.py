@@ -18,10 +18,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from graph_planner_ros import __version__
+from graph_planner_ros.advice_cli import app as advice_app
 from graph_planner_ros.bench_cli import app as bench_app
 from graph_planner_ros.console import Terminal
 from graph_planner_ros.domains_cli import app as domains_app
 from graph_planner_ros.language_cli import app as language_app
+from graph_planner_ros.memory_cli import app as memory_app
 
 app = typer.Typer(
     help="Instructions for a mobile manipulator, planned and carried out.",
@@ -30,14 +32,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 evaluate_app = typer.Typer(help="Measure the whole system.", no_args_is_help=True)
-benchmark_app = typer.Typer(help="Measure the planner alone.", no_args_is_help=True)
+benchmark_app = typer.Typer(help="Measure the planner or the memory alone.", no_args_is_help=True)
 bag_app = typer.Typer(help="Look at bags and mend them.", no_args_is_help=True)
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(benchmark_app, name="benchmark")
+benchmark_app.add_typer(advice_app, name="advice")
 app.add_typer(bag_app, name="bag")
 app.add_typer(bench_app, name="bench")
 app.add_typer(domains_app, name="domains")
 app.add_typer(language_app, name="language")
+app.add_typer(memory_app, name="memory")
 
 console = Terminal(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -110,8 +114,8 @@ def up(
 ) -> None:
     """Start the system and keep it running until Ctrl-C, for machines without ros2 launch."""
     from graph_planner_ros import bringup
+    from graph_planner_ros.console import table
     from graph_planner_ros.running import run_until_stopped
-    from graph_planner_ros.terminal import table
 
     if list_arguments:
         rows = [(a.name, a.default, ", ".join(a.choices), a.description) for a in bringup.ARGUMENTS]
@@ -126,7 +130,9 @@ def up(
 
 @app.command()
 def send(
-    instruction: Instruction,
+    instruction: Annotated[
+        str, typer.Argument(help="What is to be done, in plain English; in a text world left out for the game's goal.")
+    ] = "",
     namespace: Namespace = "",
     timeout: Annotated[float, typer.Option(help="Seconds after which the task is cancelled.")] = 3600.0,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the system.")] = 15.0,
@@ -148,6 +154,25 @@ def send(
     print_outcome(console, report)
     write_json(json_file, report_as_json(report))
     raise typer.Exit(exit_code(report))
+
+
+@app.command()
+def game(
+    name: Annotated[
+        str, typer.Argument(help="Name, part of a name, or number from 0; a dot: the same again; left out: the next.")
+    ] = "",
+    namespace: Namespace = "",
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the bridge.")] = 15.0,
+) -> None:
+    """Begin a game of the running text world; the one that is played is given up."""
+    from graph_planner_ros.running import call_start_game
+
+    answer = call_start_game(name, namespace, wait, StopSignal())
+    if isinstance(answer, str):
+        raise fail(answer, 3)
+    if not answer.success:
+        raise fail(answer.reason, 1)
+    console.print(f"[bold]game[/bold] {escape(answer.game)}: {escape(answer.goal)}", soft_wrap=True)
 
 
 @app.command()
@@ -257,11 +282,40 @@ def benchmark_planner_command(
     write_json(json_file, report.as_json())
 
 
+@benchmark_app.command("memory")
+def benchmark_memory_command(
+    json_file: JsonFile = None,
+    sizes: Annotated[str, typer.Option(help="Steps of each bank, separated by commas.")] = "50,10000,1000000",
+    dimension: Annotated[int, typer.Option(help="Dimension of the vectors.", min=2)] = 128,
+    queries: Annotated[int, typer.Option(help="Queries of each kind.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the vectors.", min=0)] = 0,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the banks are made and deleted again, 1.5 GB for a million steps.")
+    ] = None,
+) -> None:
+    """Measure how fast and how exact the experience bank is, up to a million steps."""
+    from graph_planner_ros.benchmarks.memory import benchmark_memory, print_benchmark
+    from graph_planner_ros.memory.bank_errors import BankError
+
+    try:
+        numbers = tuple(int(size) for size in sizes.split(","))
+        if min(numbers) < 1:
+            raise ValueError
+    except ValueError:
+        raise fail(f"--sizes: expected numbers of steps separated by commas, found {sizes!r}", 2) from None
+    try:
+        report = benchmark_memory(numbers, dimension, queries, seed, folder, errors.print)
+    except (BankError, OSError) as error:
+        raise fail(str(error), 2) from None
+    print_benchmark(report, console)
+    write_json(json_file, report.as_json())
+
+
 @bag_app.command("info")
 def bag_info(bag: Annotated[Path, typer.Argument(help="Folder of the bag.")]) -> None:
     """Say what is in a bag."""
     from graph_planner_ros.analysis.bag_repair import summarize_bag
-    from graph_planner_ros.terminal import table
+    from graph_planner_ros.console import table
 
     try:
         summary = summarize_bag(bag)

@@ -6,10 +6,12 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 
 class Terminal(Console):
@@ -52,3 +54,13 @@ class Terminal(Console):
             signal.signal(number, lambda *_: event.set())
         self.on_lost = event.set
         return event.is_set
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table for the terminal."""
+    result = Table(title=title, title_justify="left")
+    for column in columns:
+        result.add_column(column)
+    for row in rows:
+        result.add_row(*(escape(cell) for cell in row))
+    return result

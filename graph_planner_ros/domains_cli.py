@@ -26,10 +26,10 @@ def domains(context: typer.Context) -> None:
     """List the planning domains and the kitchens of the simulator; or make a domain (translate)."""
     if context.invoked_subcommand is not None:
         return
+    from graph_planner_ros.console import table
     from graph_planner_ros.domain.domain import load_domain
     from graph_planner_ros.domain.paths import find_config
     from graph_planner_ros.sim.layouts import describe_layouts
-    from graph_planner_ros.terminal import table
 
     folders = sorted(path.parent for path in find_config("domains").glob("*/domain.yaml"))
     rows = []

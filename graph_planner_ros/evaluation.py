@@ -24,9 +24,9 @@ from graph_planner_ros.benchmarks.kitchen import (
     write_report,
 )
 from graph_planner_ros.benchmarks.statistics import Interval
+from graph_planner_ros.console import table
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.system import System, new_run_directory, reserve_domain
-from graph_planner_ros.terminal import table
 
 
 @dataclass(frozen=True)

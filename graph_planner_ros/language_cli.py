@@ -220,7 +220,7 @@ def _select(content: PairFile, groups: tuple[str, ...], without: tuple[str, ...]
 
 
 def _show_pairs(path: Path, content: PairFile) -> None:
-    from graph_planner_ros.terminal import table
+    from graph_planner_ros.console import table
 
     rows = []
     for group in content.groups:
@@ -233,7 +233,7 @@ def _show_pairs(path: Path, content: PairFile) -> None:
 
 
 def _show_evaluation(name: str, evaluation: Evaluation, examples: bool) -> None:
-    from graph_planner_ros.terminal import table
+    from graph_planner_ros.console import table
 
     rows = []
     for group in (*(evaluation.groups if len(evaluation.groups) > 1 else ()), None):

@@ -9,8 +9,10 @@ NODES = {
     "perception": "graph_planner_ros.nodes.perception",
     "planner": "graph_planner_ros.nodes.planner",
     "executor": "graph_planner_ros.nodes.executor",
+    "graph_memory": "graph_planner_ros.nodes.graph_memory",
     "recorder": "graph_planner_ros.nodes.recorder",
     "mujoco_bridge": "graph_planner_ros.bridges.mujoco_node",
+    "text_world_bridge": "graph_planner_ros.bridges.text_world_node",
 }
 """Node name -> module that declares its parameters as ``PARAMETERS``."""
 

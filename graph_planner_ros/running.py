@@ -12,14 +12,17 @@ from rich.markup import escape
 
 from graph_planner_ros import bringup
 from graph_planner_ros.benchmarks.kitchen import Judge
+from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.nodes.client import TaskClient, TaskReport
-from graph_planner_ros.srv import Disturb, PlanTask
+from graph_planner_ros.srv import Disturb, PlanTask, StartGame
 from graph_planner_ros.supervisor import LogFollower, ProcessEvent, Supervisor
 from graph_planner_ros.system import System, in_run_directory, new_run_directory, reserve_domain
 from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome
 
 Stop = Callable[[], bool]
+START_GAME_TIMEOUT = 600.0
+"""Longest wait [s of wall time] for a game to begin: an engine may translate and ground it first."""
 
 
 def report_as_json(report: TaskReport) -> dict[str, Any]:
@@ -53,7 +56,15 @@ def report_as_json(report: TaskReport) -> dict[str, Any]:
 
 
 def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path, stop: Stop) -> int:
-    """Run the system in the foreground with its output on the terminal; 3 if a node could not be kept alive."""
+    """Run the system in the foreground with its output on the terminal; 3 if a node could not be kept alive.
+
+    A text world that is not installed, or has no such game, is one sentence, and nothing is started.
+    """
+    try:
+        bringup.check_world(arguments)
+    except (WorldUnavailableError, ValueError, OSError) as error:
+        console.print(f"[red]error[/red] {escape(str(error))}", soft_wrap=True)
+        return 3 if isinstance(error, WorldUnavailableError) else 2
     directory = new_run_directory(runs, "up")
     values = in_run_directory(arguments, directory)
 
@@ -74,7 +85,7 @@ def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path
                 client.spin(0.1)
             domain_id = client.context.get_domain_id()
         if not ended():
-            console.print(f"[green]ready[/green] in ROS domain {domain_id}: graph-planner send \"...\"")
+            console.print(f'[green]ready[/green] in ROS domain {domain_id}: graph-planner send "..."')
         while not ended():
             _print_lines(console, follower)
             time.sleep(0.1)
@@ -102,14 +113,21 @@ def call_disturb(kind: str, target: str, namespace: str, wait: float, stop: Stop
     return _call(Disturb, "disturb", Disturb.Request(kind=kind, target=target), namespace, wait, stop)
 
 
-def _call(service: Any, name: str, request: Any, namespace: str, wait: float, stop: Stop) -> Any:
+def call_start_game(game: str, namespace: str, wait: float, stop: Stop) -> Any:
+    """Return the answer of the service start_game, or a sentence why there is none."""
+    return _call(StartGame, "start_game", StartGame.Request(game=game), namespace, wait, stop, START_GAME_TIMEOUT)
+
+
+def _call(
+    service: Any, name: str, request: Any, namespace: str, wait: float, stop: Stop, timeout: float = 120.0
+) -> Any:
     with TaskClient(namespace) as client:
         caller = client.node.create_client(service, name)
         full_name = client.node.resolve_service_name(name)
         if not client.spin_until(caller.service_is_ready, wait, stop):
             return f"nobody offers the service {full_name}. Is the system up (graph-planner up)?"
         future = caller.call_async(request)
-        if not client.spin_until(future.done, 120.0, stop):
+        if not client.spin_until(future.done, timeout, stop):
             return f"the service {full_name} did not answer"
         return future.result()
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 import graph_planner_ros.msg as messages
 from graph_planner_ros.nodes.client import TaskReport, task_status
@@ -108,13 +107,3 @@ def exit_code(report: TaskReport) -> int:
         TaskStatus.CANCELLED: 130,
     }
     return special.get(report.status, 1)
-
-
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table for the terminal."""
-    result = Table(title=title, title_justify="left")
-    for column in columns:
-        result.add_column(column)
-    for row in rows:
-        result.add_row(*(escape(cell) for cell in row))
-    return result

@@ -1,5 +1,7 @@
 """Start the whole system: ``ros2 launch graph_planner_ros bringup.launch.py sim:=mujoco planner:=memplan``.
 
+A text world needs its games: ``sim:=alfworld data:=FOLDER game:=NAME``, or ``sim:=textworld game:=FILE``.
+
 What is started, and with which parameters, is described in `graph_planner_ros.bringup`.
 """
 
@@ -16,6 +18,7 @@ def start_nodes(context: LaunchContext) -> list[Action]:
     """Return an action for each node of the description, for the arguments as they were given."""
     given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in bringup.ARGUMENTS}
     arguments = bringup.check_arguments(given)
+    bringup.check_world(arguments)
     return [
         Node(
             package=bringup.PACKAGE,

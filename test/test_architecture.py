@@ -12,9 +12,10 @@ import yaml
 PACKAGE = Path(__file__).resolve().parents[1] / "graph_planner_ros"
 ORDER = (
     *("domain", "scene", "perception", "language", "memory", "planning"),
-    *("skills", "sim", "bridges", "benchmarks", "analysis", "nodes"),
+    *("skills", "sim", "benchmarks", "bridges", "analysis", "nodes"),
 )
-"""A folder imports only folders that stand before it."""
+"""A folder imports only folders that stand before it. The bridges stand below the benchmarks: the text worlds' adapters
+(`benchmarks/worlds`) know nothing of ROS, and a bridge puts one of them on ROS."""
 SHARED = {"graph_planner_ros.skills.result"}
 """Outcomes of skills are words that the planner and the language part share with the executor."""
 PARTNERS = {("bridges", "nodes")}

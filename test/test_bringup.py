@@ -63,20 +63,27 @@ def log_has(path: Path, text: str) -> bool:
 def test_defaults_start_the_simulated_system_with_a_recorder() -> None:
     arguments = bringup.check_arguments({})
     names = [spec.name for spec in bringup.nodes(arguments)]
-    assert sorted(names) == ["executor", "mujoco_bridge", "perception", "planner", "recorder"]
+    assert sorted(names) == ["executor", "graph_memory", "mujoco_bridge", "perception", "planner", "recorder"]
 
 
 def test_what_survives_a_restart_lies_in_one_folder_in_files_of_their_own() -> None:
     specs = {spec.name: spec.parameters for spec in bringup.nodes(bringup.check_arguments({"state_directory": "/s"}))}
     files = [specs["perception"]["state_file"], specs["executor"]["memory_file"], specs["planner"]["memory_file"]]
-    assert files == ["/s/belief.json", "/s/skill_memory.json", "/s/negative_memory.json"]
+    files.append(specs["graph_memory"]["bank_file"])
+    assert files == ["/s/belief.json", "/s/skill_memory.json", "/s/negative_memory.json", "/s/experience.sqlite"]
     specs = {spec.name: spec.parameters for spec in bringup.nodes(bringup.check_arguments({}))}
     assert "state_file" not in specs["perception"] and "memory_file" not in specs["executor"]
+    assert "bank_file" not in specs["graph_memory"]
+
+
+def test_the_memory_can_be_left_out() -> None:
+    specs = bringup.nodes(bringup.check_arguments({"memory": "false"}))
+    assert "graph_memory" not in [spec.name for spec in specs]
 
 
 def test_a_real_robot_gets_no_simulator_and_no_simulated_time() -> None:
     specs = {spec.name: spec for spec in bringup.nodes(bringup.check_arguments({"sim": "none", "record": "false"}))}
-    assert sorted(specs) == ["executor", "perception", "planner"]
+    assert sorted(specs) == ["executor", "graph_memory", "perception", "planner"]
     assert all(spec.parameters["use_sim_time"] is False for spec in specs.values())
 
 

@@ -110,6 +110,28 @@ def bootstrap_pooled_median(
     return _percentiles(float(np.median(samples)), np.concatenate(drawn), confidence, len(samples))
 
 
+def bootstrap_clusters(
+    clusters: int,
+    statistic: Callable[[NDArray[np.int64]], Sequence[float]],
+    confidence: float = 0.95,
+    rounds: int = 1000,
+    seed: int = 0,
+) -> list[tuple[float, float]]:
+    """Return intervals of several statistics of pairs of samples, where whole clusters are drawn again.
+
+    Args:
+        clusters: how many there are, one at least.
+        statistic: takes how often each cluster was drawn, shape (clusters,). Draws in which it is NaN do not count.
+    """
+    _check(confidence, rounds)
+    rng = np.random.default_rng(seed)
+    drawn = np.array([statistic(rng.multinomial(clusters, [1 / clusters] * clusters)) for _ in range(rounds)])
+    tail = 50 * (1 - confidence)
+    columns = [column[~np.isnan(column)] for column in drawn.T]
+    ends = [np.percentile(column, [tail, 100 - tail]) if len(column) else (math.nan, math.nan) for column in columns]
+    return [(float(low), float(high)) for low, high in ends]
+
+
 def mcnemar(only_first: int, only_second: int) -> float:
     """Return the two-sided exact p value of McNemar's test (1947) for pairs in which only one of two succeeded."""
     if only_first < 0 or only_second < 0:

@@ -26,6 +26,15 @@ from graph_planner_ros.conversions.images import (
     labels_from_msg,
     labels_to_msg,
 )
+from graph_planner_ros.conversions.memory import (
+    advice_to_msg,
+    goal_from_msg,
+    goal_to_msg,
+    places_from_msg,
+    remembered_from_msg,
+    state_graph_to_msg,
+    statistics_to_msg,
+)
 from graph_planner_ros.conversions.plans import (
     completion_to_msg,
     failure_from_msg,
@@ -50,6 +59,7 @@ from graph_planner_ros.conversions.scene import (
 
 __all__ = [
     "IMAGE_TYPES",
+    "advice_to_msg",
     "attribute_from_msg",
     "attribute_to_msg",
     "box_from_msg",
@@ -60,6 +70,8 @@ __all__ = [
     "failure_from_msg",
     "failure_to_msg",
     "from_stamp",
+    "goal_from_msg",
+    "goal_to_msg",
     "graph_from_msg",
     "graph_to_msg",
     "header",
@@ -73,11 +85,15 @@ __all__ = [
     "matrix_to_transform",
     "node_from_msg",
     "node_to_msg",
+    "places_from_msg",
     "plan_to_msg",
     "relation_from_msg",
     "relation_to_msg",
+    "remembered_from_msg",
     "skill_result_from_msg",
     "skill_result_to_msg",
+    "state_graph_to_msg",
+    "statistics_to_msg",
     "step_from_msg",
     "step_to_msg",
     "to_stamp",

@@ -46,6 +46,7 @@ _SECTIONS = (
     "creations",
     "wording",
     "plausibility",
+    "on_request",
 )
 
 
@@ -180,6 +181,8 @@ class _Checker:
         if raw.get("hypotheses") is not None:
             description.hypotheses = self._hypotheses(self._mapping("hypotheses", raw["hypotheses"]))
         self._time(raw, description)
+        for action in raw.get("on_request") or ():
+            self._one_of("on_request", action, pddl.actions, "action")
         return description
 
     def _time(self, raw: dict[str, Any], description: Description) -> None:

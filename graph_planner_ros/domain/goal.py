@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.matching import StateIndex, bindings, index_of
 from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.schema import DomainError, Equality, Literal
-from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable, SymbolicState
+from graph_planner_ros.domain.symbols import HERE, Goal, GoalLiteral, GoalVariable, SymbolicState
 
 _EFFORT = 1000
 """Partial bindings that are looked at for the one that leaves the fewest literals unmet; a large goal has millions."""
@@ -42,6 +44,20 @@ def unmet_literals(goal: Goal, state: SymbolicState, domain: Domain) -> tuple[Go
     search = _Closest(goal, index_of(domain, state), domain)
     search.extend(0, {})
     return search.unmet
+
+
+def is_relative(goal: Goal) -> bool:
+    """Return whether a goal depends on where the robot is when it is taken up."""
+    return any(variable.instance == HERE for variable in goal.variables)
+
+
+def anchored(goal: Goal, state: SymbolicState, domain: Domain) -> Goal:
+    """Return a goal that is relative no more: `HERE` is where the robot is, if that is known."""
+    here = next((atom.arguments[0] for atom in state.atoms if atom.predicate == domain.location), None)
+    if here is None or not is_relative(goal):
+        return goal
+    variables = tuple(replace(item, instance=here) if item.instance == HERE else item for item in goal.variables)
+    return replace(goal, variables=variables)
 
 
 class _Closest:

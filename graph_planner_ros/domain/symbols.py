@@ -69,6 +69,10 @@ class GoalVariable:
     instance: str | None = None
 
 
+HERE = "{here}"
+"""As the instance of a goal's variable: the place where the robot is when the goal is taken up, see `anchored`."""
+
+
 @dataclass(frozen=True)
 class GoalLiteral:
     """A predicate over goal variables that must hold (``positive``) or must not."""

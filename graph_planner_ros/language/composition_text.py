@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,6 +49,11 @@ class Dish:
                 return
         self.parts.append(part)
 
+    def arrange(self, upwards: bool) -> None:
+        """Let the parts lie on each other in the order in which they were named."""
+        names = [part.class_name for part in (self.parts if upwards else reversed(self.parts))]
+        self.order = [(upper, lower) for lower, upper in itertools.pairwise(names)]
+
 
 class DishReader:
     """Turns tags into dishes."""
@@ -56,8 +62,9 @@ class DishReader:
         self._tags = [*tags, Tag("mark", ".")]
         self._dishes: list[Dish] = []
         self._inside = False
-        self._last: Part | None = None
+        self._row: list[Part] = []  # "lettuce and tomato", until it is said what they are on
         self._on_top = False
+        self._under = False  # the last part of the row is what another one is on
 
     def read(self) -> list[Dish]:
         """Return the dishes; none if something that they are made of is not known."""
@@ -82,10 +89,13 @@ class DishReader:
             self._inside = False
         elif tag.role == "interleaved" and current is not None:
             current.interleaved = True
-        if tag.role != "other":
-            self._on_top = tag.role == "on_top" and self._last is not None
-            if tag.role != "on_top":
-                self._last = None
+        elif tag.role in ("upwards", "downwards") and current is not None:
+            current.arrange(tag.role == "upwards")
+        listed = tag.role == "and" or tag == Tag("mark", ",")
+        if tag.role == "on_top" or (listed and not self._on_top and not self._under):
+            self._on_top = tag.role == "on_top" and bool(self._row)
+        elif tag.role != "other":
+            self._on_top, self._under, self._row = False, False, []
 
     def _phrase(self, position: int) -> int | None:
         """Read numbers, states and parts up to the noun; return where that ends, None if it is not understood."""
@@ -114,7 +124,7 @@ class DishReader:
                 self._dishes.append(Dish(tag.value, [], count or 1, repeat))
                 for item in parts:
                     self._dishes[-1].add(item)
-                self._inside, self._last = False, None
+                self._inside, self._under, self._row = False, False, []
                 return position + 1
             elif tag.role == "other" and (parts or count is not None) and self._leads_to_kind(position):
                 return None  # "an avocado sandwich": something of it is not known
@@ -147,10 +157,13 @@ class DishReader:
             number = count if index == len(parts) - 1 and (count or 1) > 1 else None
             item = replace(part, count=number)
             if current is not None and self._inside and not part.alone:
-                if self._on_top and self._last is not None and index == 0:
-                    current.order.append((self._last.class_name, part.class_name))
+                if self._on_top and index == 0:
+                    names = [upper.class_name for upper in self._row] + [part.class_name]
+                    current.order += list(itertools.pairwise(names))
+                    self._row = []
                 current.add(item)
-                self._last = part
+                self._under = self._on_top and index == 0
+                self._row.append(part)
             else:
                 self._dishes.append(Dish(None, [item], 1))
         self._on_top = False

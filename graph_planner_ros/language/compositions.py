@@ -16,10 +16,11 @@ What there is to put together is in a domain's ``compositions.yaml`` (there is n
         prepared: false                            # parts are wanted as they are
         like: burger                               # everything else as there
     alone: {facts: ["item_on(part, place)"]}       # a part by itself
-    grammar: {one, numbers, repeat, with, on_top, end, plain, interleaved, starting, and}   # words
+    grammar: {one, numbers, repeat, with, on_top, end, plain, interleaved, starting, upwards, downwards, and}   # words
 
 Words are singular; plurals are made. What is implied is wanted only if there is enough of it. The order of the parts is
-determined if there is only one, if they alternate from a named one, or if the text says what is on top of what.
+determined if there is only one, if they alternate from a named one, or if the text says what is on top of what
+("lettuce and tomato on the patty": in the order in which they are named), or that they lie as they are named.
 A phrase with a word among its parts that nobody knows is not half understood: then there is no goal.
 """
 
@@ -108,7 +109,7 @@ class Compositions:
     def _words(self) -> Iterator[tuple[tuple[str, ...], Tag]]:
         """Yield phrases with what they mean; later ones win."""
         grammar = self._raw.get("grammar") or {}
-        for role in ("with", "on_top", "end", "plain", "interleaved", "starting", "and"):
+        for role in ("with", "on_top", "end", "plain", "interleaved", "starting", "upwards", "downwards", "and"):
             for words in grammar.get(role) or ():
                 yield _split(words), Tag(role)
         for words in grammar.get("one") or ():

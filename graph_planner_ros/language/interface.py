@@ -87,6 +87,7 @@ class Context:
     Attributes:
         objects: instance -> class, of everything known. location: where the agent is; empty if unknown.
         command: the last command. commands: the admissible ones now. goal: of the task, in the world's words.
+        refused: the last command, if the world refused it: other words may do.
     """
 
     objects: Mapping[str, str] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class Context:
     command: str = ""
     commands: Sequence[str] = ()
     goal: str = ""
+    refused: str = ""
 
 
 @dataclass(frozen=True)

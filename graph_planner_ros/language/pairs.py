@@ -152,7 +152,7 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         for pair in pairs:
-            file.write(json.dumps(to_plain(pair), ensure_ascii=False) + "\n")
+            file.write(json.dumps(to_plain(pair)) + "\n")  # ASCII: a text may hold half a character
 
 
 def read_pairs(path: Path) -> PairFile:

@@ -38,7 +38,8 @@ class RuleGrounder:
             return Grounding("", 1.0, "what it does happens by itself in this world")
         if not filled:
             return Grounding(None, 0.0, f"the language file has no command for {action.name}")
-        exact = _first(filled, context)
+        others = [text for text in filled if not context.refused or fold(text) != fold(context.refused)]
+        exact = _first(others, context) or self._unlisted(others, context) or _first(filled, context)
         if exact is not None:
             return exact
         used = [
@@ -47,6 +48,12 @@ class RuleGrounder:
             if any(fold(value) in fold(text) for text in filled) and name != HERE
         ]
         return _nearest(filled, used, context)
+
+    def _unlisted(self, filled: list[str], context: Context) -> Grounding | None:
+        """Return other words for what the world has just refused, which it takes though it does not list them."""
+        found = (text for text in filled if any(pattern.fullmatch(fold(text)) for pattern in self._rules.unlisted))
+        text = next(found, None) if context.refused else None
+        return Grounding(text, 0.5, f"{context.refused!r} was refused") if text is not None else None
 
     def observe(self, context: Context) -> Grounding:
         """Choose the first admissible command of ``observe``."""

@@ -33,7 +33,10 @@ The file (everything in it is optional):
     goals:
       - pattern: "put two {x} in {r}."
         goal: "exists x, y like x, r: in(x, r) and in(y, r) and x != y"   # y=Class, y:type; `exists` may be left out
+        # in goals {here} is where the agent is when it takes the goal up: "e:exit, r:room: exit_of(e, {here}) and ..."
         join: true                # adds to the goal before it instead of being one more goal; also `anywhere`
+    no_goal:                      # what is to be done where the world states no goal, until one is read (see `learned`)
+      - {goal: "r=Unexplored: at(r)", optional: true}
     learned:                      # like goals, from observations: goals that come after those that there are (recipes)
       - {pattern: "slice the {x:item=Food}", goal: "sliced(x)"}
       - {command: "examine {n:note=?}", goal: "read(n)", first: true}   # from an admissible command; before all others
@@ -43,6 +46,8 @@ The file (everything in it is optional):
       go_to: ["go to {to}"]       # parameters of the action, and {here}
       find: []                    # needs no command: it is done when the belief shows its effects
     observe: ["look", "examine {here}"]
+    unlisted: ["take {x}"]          # of `commands`, those that the world takes though it does not list them as admissible;
+                                    # given only after another command for the same action was refused
     irreversible: ["eat {x}"]       # commands that are not given just to see what happens
 
 A fact may have a condition: ``"locked({d}) unless open {d} or close {d}"``: none of these commands is admissible (and
@@ -78,7 +83,7 @@ from graph_planner_ros.language.interface import (
 )
 from graph_planner_ros.language.rule_grounder import RuleGrounder
 from graph_planner_ros.language.rules_file import LANGUAGE_FILE, read_rules
-from graph_planner_ros.language.rules_goals import read_goals
+from graph_planner_ros.language.rules_goals import read_goals, standing_goals
 from graph_planner_ros.language.rules_names import Names, class_words, fold
 from graph_planner_ros.language.rules_patterns import Page
 from graph_planner_ros.language.rules_reading import MAX_COMMANDS, MAX_REFUSED, Reading
@@ -139,6 +144,8 @@ class RuleParser:
         """Read a goal; see `ObservationParser`."""
         if unreadable(text) is not None:
             return ()
+        if not text.strip():
+            return standing_goals(self._domain, self.rules.no_goal)
         found = read_goals(self._domain, self.rules.goals, Page(text, self.names(context)))
         if found or self._compositions is None:
             return found

@@ -107,7 +107,7 @@ class _Reader:
     def read(self, document: Any) -> LanguageRules:
         sections = (
             *("names", "alike", "admissible", "observations", "on_command", "failed", "complete"),
-            *("goals", "learned", "commands", "observe", "irreversible"),
+            *("goals", "no_goal", "learned", "commands", "observe", "irreversible", "unlisted"),
         )
         raw = self._mapping("the document", document, sections)
         return LanguageRules(
@@ -121,6 +121,7 @@ class _Reader:
             failed=tuple(self._pattern("failed", text) for text in self._strings("failed", raw.get("failed"))),
             complete=self._predicates("complete", raw.get("complete")),
             goals=tuple(self._goals("goals", raw.get("goals"))),
+            no_goal=tuple(self._no_goal(raw.get("no_goal"))),
             learned=tuple(self._goals("learned", raw.get("learned"))),
             admissible=tuple(
                 self._sentence(key, entry, "command")
@@ -134,10 +135,8 @@ class _Reader:
             alike=tuple(self._alike(raw)),
             commands=self._commands(raw.get("commands")),
             observe=self._observe(raw.get("observe")),
-            irreversible=tuple(
-                re.compile(".+".join(re.escape(fold(part)) for part in re.split(r"\{\w+\}", text)))
-                for text in self._strings("irreversible", raw.get("irreversible"))
-            ),
+            irreversible=self._wildcards("irreversible", raw),
+            unlisted=self._wildcards("unlisted", raw),
         )
 
     def _names(self, value: Any) -> NameRules:
@@ -312,6 +311,14 @@ class _Reader:
                 task=fold(" ".join(self._strings(f"{key}.task", entry.get("task")))),
             )
 
+    def _no_goal(self, value: Any) -> Iterable[GoalRule]:
+        for key, entry in self._entries("no_goal", value, ("goal", "optional")):
+            text = entry.get("goal")
+            if not isinstance(text, str):
+                raise self._fail(f"{key}.goal", f"expected a goal, found {text!r}")
+            rule = self._goal(f"{key}.goal", text, (), set(), False, False)
+            yield replace(rule, optional=self._flag(f"{key}.optional", entry.get("optional")))
+
     def _goal(
         self, key: str, text: str, patterns: tuple[Pattern, ...], slots: set[str], join: bool, anywhere: bool
     ) -> GoalRule:
@@ -322,6 +329,8 @@ class _Reader:
             self._variable(key, part.strip()) for part in head.removeprefix("exists ").split(",") if part.strip()
         ]
         declared = {variable.name for variable in variables}
+        if f"{{{HERE}}}" in body and HERE not in declared:
+            slots = {*slots, HERE}
         variables.extend(DeclaredVariable(name) for name in sorted(slots - declared))
         names = {variable.name for variable in variables}
         literals, distinct = [], []
@@ -371,6 +380,13 @@ class _Reader:
                 for name in slot_names(template):
                     self._one_of(key, name, [*parameters, HERE], f"parameter of {action} called")
         return commands
+
+    def _wildcards(self, key: str, raw: dict[str, Any]) -> tuple[re.Pattern[str], ...]:
+        """Return commands with slots for any words."""
+        return tuple(
+            re.compile(".+".join(re.escape(fold(part)) for part in re.split(r"\{\w+\}", text)))
+            for text in self._strings(key, raw.get(key))
+        )
 
     def _observe(self, value: Any) -> tuple[str, ...]:
         templates = self._strings("observe", value)

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import check_goal
 from graph_planner_ros.domain.schema import DomainError
-from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable
+from graph_planner_ros.domain.symbols import HERE, Goal, GoalLiteral, GoalVariable
 from graph_planner_ros.language.rules_names import Mention
 from graph_planner_ros.language.rules_patterns import Match, Page
 from graph_planner_ros.language.rules_schema import DeclaredVariable, FactTemplate, GoalRule
+
+PLACE_SLOT = HERE.strip("{}")
+"""Name of the variable for where the robot is."""
 
 
 @dataclass
@@ -62,6 +65,14 @@ def read_goals(domain: Domain, rules: tuple[GoalRule, ...], page: Page) -> tuple
             check_goal(draft.goal(), domain)
         except DomainError:
             return ()  # a goal that the domain does not have is not half understood
+    return tuple(draft.goal() for draft in drafts)
+
+
+def standing_goals(domain: Domain, rules: tuple[GoalRule, ...]) -> tuple[Goal, ...]:
+    """Return the goals of entries that no text has to ask for."""
+    drafts = [_Draft("no goal was stated", optional=rule.optional) for rule in rules]
+    for rule, draft in zip(rules, drafts, strict=True):
+        _instantiate(domain, rule, Match(0, 0), draft)
     return tuple(draft.goal() for draft in drafts)
 
 
@@ -119,6 +130,10 @@ def _variable(
     names: dict[str, list[str]],
     draft: _Draft,
 ) -> str:
+    if mention is None and variable.name == PLACE_SLOT and variable == DeclaredVariable(PLACE_SLOT):
+        where = GoalVariable(f"?{PLACE_SLOT}", _type(domain, rule.literals, PLACE_SLOT), None, HERE)
+        draft.variables[where.name] = where
+        return where.name
     class_name = mention.class_name if mention is not None else variable.class_name
     if variable.like is not None:
         class_name = draft.variables[names[variable.like][0]].class_name

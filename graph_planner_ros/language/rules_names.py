@@ -145,6 +145,8 @@ class Names:
         parts = folded.split(" ")
         while len(parts) > 1 and parts[-1].isdigit():
             parts.pop()
+        parts[-1] = parts[-1].rstrip("0123456789") or parts[-1]
+        parts[-1:] = [part for part in parts[-1].split("-") if part] or parts[-1:]
         folded = " ".join(parts)
         if folded in self._lexicon:
             return self._lexicon[folded]

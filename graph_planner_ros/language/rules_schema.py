@@ -95,6 +95,7 @@ class LanguageRules:
     failed: tuple[Pattern, ...] = ()
     complete: frozenset[str] = frozenset()
     goals: tuple[GoalRule, ...] = ()
+    no_goal: tuple[GoalRule, ...] = ()
     learned: tuple[GoalRule, ...] = ()
     admissible: tuple[SentenceRule, ...] = ()
     qualities: dict[str, tuple[FactTemplate, ...]] = field(default_factory=dict)
@@ -102,3 +103,4 @@ class LanguageRules:
     commands: dict[str, tuple[str, ...]] = field(default_factory=dict)
     observe: tuple[str, ...] = ()
     irreversible: tuple[re.Pattern[str], ...] = ()
+    unlisted: tuple[re.Pattern[str], ...] = ()

@@ -100,7 +100,7 @@ def train(domain: Domain, pairs: PairFile, *, data: str = "", seed: int = 0, com
 def save_model(path: Path, model: TrainedModel) -> None:
     """Write a model to a file."""
     content = {"header": asdict(model.header), "parser": model.parser.plain(), "grounder": model.grounder.plain()}
-    write_atomically(path, json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n")
+    write_atomically(path, json.dumps(content, separators=(",", ":")) + "\n")
 
 
 def load_model(path: Path, domain: Domain) -> TrainedModel:

@@ -31,7 +31,7 @@ def hashed(features: Iterable[str], width: int = WIDTH) -> dict[int, float]:
     """Return feature number -> value, of length one together. The hash is the same on every machine."""
     values: dict[int, float] = {}
     for feature in features:
-        code = zlib.crc32(feature.encode())
+        code = zlib.crc32(feature.encode("utf-8", "surrogatepass"))  # a text may hold half a character
         values[code % width] = values.get(code % width, 0.0) + (1.0 if code & 0x8000_0000 else -1.0)
     length = float(np.sqrt(sum(value * value for value in values.values()))) or 1.0
     return {index: value / length for index, value in sorted(values.items())}

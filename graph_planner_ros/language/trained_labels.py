@@ -16,17 +16,19 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Atom
 from graph_planner_ros.language.checking import check_fact, type_of
 from graph_planner_ros.language.interface import ObservedFact, ParsedObservation
+from graph_planner_ros.language.trained_offers import OFFER
 from graph_planner_ros.language.trained_text import Sentence
 
 PRECISION = 0.98
 """Least share of a template's literals that are in the reference."""
 _LEAST_RIGHT = 3
-HERE, BEFORE, CONSTANT, MADE = "here", "before", "constant", "made"
+HERE, BEFORE, CONSTANT, MADE, ANY = "here", "before", "constant", "made", "any"
 FAILED, COMPLETE, PLACE = "!failed", "!complete", "!place"
 """Flags of an observation, beside its literals."""
 Argument = tuple[str, int | str]
-"""(``slot``, index), (``here``, 0), (``before``, 0): the last thing before the sentence, (``constant``, name), or
-(``made``, "{here} {0}"): a thing named after others."""
+"""(``slot``, index), (``here``, 0), (``before``, 0): the last thing before the sentence, (``constant``, name),
+(``made``, "{here} {0}"): a thing named after others, or (``any``, index): no argument, but a thing of that slot for
+which the conditions hold ("one of these things cannot be taken")."""
 
 
 @dataclass(frozen=True, order=True)
@@ -37,9 +39,9 @@ class Template:
     arguments: tuple[Argument, ...] = ()
     positive: bool = True
     unless: tuple[str, ...] = ()
-    """Commands (see `trained_offers.offered`) of which none may be offered about the first argument."""
+    """Commands (see `trained_offers.offered`) of which none may be offered about the first thing, and some are."""
     kind: str = ""
-    """Type that the first argument must have exactly; empty for any."""
+    """Type that the first thing must have exactly; empty for any."""
 
 
 Label = tuple[Template, ...]
@@ -89,9 +91,16 @@ def instantiate(
     domain: Domain, template: Template, sentence: Sentence, situation: Situation, classes: Mapping[str, str]
 ) -> list[Key]:
     """Return what a template says of a sentence; literals that are not of the domain's types are left out."""
+    return [key for key, _ in _bindings(domain, template, sentence, situation, classes)]
+
+
+def _bindings(
+    domain: Domain, template: Template, sentence: Sentence, situation: Situation, classes: Mapping[str, str]
+) -> list[tuple[Key, str]]:
+    """Return what a template says of a sentence, each with the first thing that it is about."""
     choices: list[list[str]] = []
     for kind, value in template.arguments:
-        if kind == "slot":
+        if kind in ("slot", ANY):
             slot = sentence.slots[int(value)] if int(value) < len(sentence.slots) else ()
             choices.append([mention.name for mention in slot if mention.class_name is not None])
         elif kind == CONSTANT:
@@ -101,17 +110,20 @@ def instantiate(
         else:
             name = situation.here if kind == HERE else situation.before
             choices.append([name] if name else [])
-    keys: list[Key] = []
-    for arguments in itertools.islice(itertools.product(*choices), 1000):
+    found: list[tuple[Key, str]] = []
+    said = [kind != ANY for kind, _ in template.arguments]
+    for things in itertools.islice(itertools.product(*choices), 1000):
+        arguments = tuple(itertools.compress(things, said))
         key = (template.predicate, arguments, template.positive)
-        if (template.unless or template.kind) and not _may_say(domain, template, key, situation, classes):
+        thing = things[0] if things else ""
+        if not _may_say(domain, template, thing, situation, classes):
             continue
         if template.predicate.startswith("!") or (
             len(set(arguments)) == len(arguments)
             and isinstance(check_fact(domain, classes, template.predicate, arguments), ObservedFact)
         ):
-            keys.append(key)
-    return keys
+            found.append((key, thing))
+    return found
 
 
 def induce(domain: Domain, examples: Sequence[Example]) -> dict[str, Label]:
@@ -122,71 +134,119 @@ def induce(domain: Domain, examples: Sequence[Example]) -> dict[str, Label]:
     by_frame: dict[str, list[Example]] = {}
     for example in examples:
         by_frame.setdefault(example.frame, []).append(example)
-    labels: dict[str, set[Template]] = {frame: _literals(domain, group) for frame, group in by_frame.items()}
+    tallies = {frame: _reliable(domain, group) for frame, group in by_frame.items()}
+    offers = {frame: tallies[frame] for frame in by_frame if frame.split(" ")[0] == OFFER}
+    labels = {frame: _literals(found) for frame, found in tallies.items() if frame not in offers}
+    labels.update(_jointly(offers, by_frame))
     for frame, template in _flags(domain, by_frame):
         labels[frame].add(template)
-    return {frame: tuple(sorted(label)) for frame, label in labels.items()}
+    return {frame: tuple(sorted(labels[frame])) for frame in by_frame}
 
 
-def _literals(domain: Domain, group: Sequence[Example]) -> set[Template]:
-    """Return the templates of one frame, the most reliable for every literal of the reference."""
-    right: Counter[Template] = Counter()
-    made: Counter[Template] = Counter()
+@dataclass
+class _Tally:
+    """What a template makes of the sentences of a frame: literals, and those in the reference with their sentence."""
+
+    made: int = 0
+    right: set[tuple[int, Key]] = field(default_factory=set)
+    wrong: int = 0
+
+    def add(self, index: int, key: Key, is_right: bool) -> None:
+        self.made += 1
+        self.wrong += not is_right
+        if is_right:
+            self.right.add((index, key))
+
+    @property
+    def doubt(self) -> float:
+        """Share of errors to be expected, by Laplace's rule of succession."""
+        return (self.wrong + 1) / (self.made + 2)
+
+
+def _reliable(domain: Domain, group: Sequence[Example]) -> dict[Template, _Tally]:
+    """Return the templates of one frame of which nearly all is in the reference."""
     candidates = {template for example in group for key in example.literals for template in _explain(key, example)}
-    says: dict[tuple[int, Template], list[Key]] = {}
-    for index, example in enumerate(group):
-        for template in candidates:
-            keys = instantiate(domain, template, example.sentence, example.situation, example.classes)
-            says[index, template] = keys
-            made[template] += len(keys)
-            right[template] += sum(key in example.literals for key in keys)
-    reliable = [item for item in candidates if made[item] and right[item] / made[item] >= PRECISION]
-    for template in sorted(set(candidates) - set(reliable)):
+    found: dict[Template, _Tally] = {}
+    for template in sorted(candidates):
+        says = [
+            (index, *said)
+            for index, example in enumerate(group)
+            for said in _bindings(domain, template, example.sentence, example.situation, example.classes)
+        ]
+        tally = _tally(group, says)
+        if tally.made and tally.wrong <= (1 - PRECISION) * tally.made:
+            found[template] = tally
+            continue
         for refined in _refined(domain, group, template, says):
-            for index, example in enumerate(group):
-                keys = [key for key in says[index, template] if _holds(domain, refined, key, example)]
-                says[index, refined] = keys
-                right[refined] += sum(key in example.literals for key in keys)
-            reliable.append(refined)
-    # of two that say the same here, slots before places, and the one that says more
-    reliable.sort(key=lambda item: (-right[item], _vagueness(item), item))
+            kept = [
+                (index, key, thing)
+                for index, key, thing in says
+                if _may_say(domain, refined, thing, group[index].situation, group[index].classes)
+            ]
+            found[refined] = _tally(group, kept)
+    return found
+
+
+def _tally(group: Sequence[Example], says: Iterable[tuple[int, Key, str]]) -> _Tally:
+    tally = _Tally()
+    for index, key, _ in says:
+        tally.add(index, key, key in group[index].literals)
+    return tally
+
+
+def _literals(reliable: Mapping[Template, _Tally]) -> set[Template]:
+    """Return the templates of one frame: of two that say the same, slots before places, and the one that says more."""
     chosen: set[Template] = set()
     explained: set[tuple[int, Key]] = set()
-    for template in reliable:
-        news = {
-            (index, key)
-            for index, example in enumerate(group)
-            for key in says[index, template]
-            if key in example.literals
-        }
-        if not news <= explained:
+    for template in sorted(reliable, key=lambda item: (-len(reliable[item].right), _vagueness(item), item)):
+        right = reliable[template].right
+        if not right <= explained:
             chosen.add(template)
-            explained |= news
+            explained |= right
     return chosen
 
 
-def _may_say(domain: Domain, template: Template, key: Key, situation: Situation, classes: Mapping[str, str]) -> bool:
-    """Return whether the conditions of a template hold for a literal."""
-    if template.kind and type_of(domain, classes, key[1][0]) != template.kind:
+def _jointly(
+    reliable: Mapping[str, Mapping[Template, _Tally]], by_frame: Mapping[str, Sequence[Example]]
+) -> dict[str, set[Template]]:
+    """Return the templates of admissible commands.
+
+    Many commands are there at once, and a fact may come from each of them: the most certain one counts. "Close x" says
+    that x is not locked; that whatever can be looked at is not locked would be right for most things only.
+    """
+    chosen: dict[str, set[Template]] = {frame: set() for frame in reliable}
+    explained: set[tuple[int, Key]] = set()
+    pairs = [(frame, template) for frame, found in reliable.items() for template in found]
+    pairs.sort(key=lambda p: (reliable[p[0]][p[1]].doubt, _vagueness(p[1]), len(p[0]), p))
+    for frame, template in pairs:
+        right = {(by_frame[frame][index].observation, key) for index, key in reliable[frame][template].right}
+        if not right <= explained:
+            chosen[frame].add(template)
+            explained |= right
+    return chosen
+
+
+def _may_say(domain: Domain, template: Template, thing: str, situation: Situation, classes: Mapping[str, str]) -> bool:
+    """Return whether the conditions of a template hold for the first thing that it is about."""
+    if template.kind and type_of(domain, classes, thing) != template.kind:
         return False
-    return not template.unless or situation.offered.get(key[1][0], frozenset()).isdisjoint(template.unless)
-
-
-def _holds(domain: Domain, template: Template, key: Key, example: Example) -> bool:
-    return _may_say(domain, template, key, example.situation, example.classes)
+    if not template.unless:
+        return True
+    return bool(situation.offered) and situation.offered.get(thing, frozenset()).isdisjoint(template.unless)
 
 
 def _refined(
-    domain: Domain, group: Sequence[Example], template: Template, says: Mapping[tuple[int, Template], list[Key]]
+    domain: Domain, group: Sequence[Example], template: Template, says: Iterable[tuple[int, Key, str]]
 ) -> Iterable[Template]:
-    """Yield a template with conditions that make it reliable: the type of its first argument, commands not offered."""
+    """Yield a template with conditions that make it reliable: the type of its first thing, commands not offered."""
     if not template.arguments:
         return
     rows: dict[str, list[tuple[frozenset[str], bool]]] = {}
-    for index, example in enumerate(group):
-        for key in says[index, template]:
-            commands = frozenset(example.situation.offered.get(key[1][0], ()))
-            kind = type_of(domain, example.classes, key[1][0]) or ""
+    for index, key, thing in says:
+        example = group[index]
+        if example.situation.offered:
+            commands = frozenset(example.situation.offered.get(thing, ()))
+            kind = type_of(domain, example.classes, thing) or ""
             rows.setdefault(kind, []).append((commands, key in example.literals))
     everything = [row for part in rows.values() for row in part]
     condition = _condition(everything)
@@ -230,6 +290,9 @@ def made_after(labels: Iterable[Label]) -> set[str]:
 def _explain(key: Key, example: Example) -> Iterable[Template]:
     """Yield the templates that may have made a literal of a sentence."""
     predicate, arguments, positive = key
+    if not arguments:
+        for index in range(len(example.sentence.slots)):
+            yield Template(predicate, ((ANY, index),), positive)
     for sources in itertools.product(*(list(_sources(name, example)) for name in arguments)):
         yield Template(predicate, tuple(sources), positive)
 
@@ -253,7 +316,7 @@ def _sources(name: str, example: Example) -> Iterable[Argument]:
 
 
 def _vagueness(template: Template) -> int:
-    return sum({"slot": 0, MADE: 0, BEFORE: 1, HERE: 2}.get(kind, 3) for kind, _ in template.arguments)
+    return sum({"slot": 0, MADE: 0, ANY: 0, BEFORE: 1, HERE: 2}.get(kind, 3) for kind, _ in template.arguments)
 
 
 def made_names(pattern: str, sentence: Sentence, situation: Situation) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.schema import ActionSchema, Term
 from graph_planner_ros.language.trained_labels import Example, Label, Template
-from graph_planner_ros.language.trained_text import Sentence
+from graph_planner_ros.language.trained_text import QUALITY, SLOT, Sentence, states
 
 ACTION = "<action>"
 
@@ -64,6 +64,21 @@ def read_lifted(
                 denied = {template for template in deleted if template.predicate in spoken}
                 return tuple(sorted(added | denied if lifted[frame].denials else added))
     return None
+
+
+def read_quality(domain: Domain, sentence: Sentence) -> Label | None:
+    """Return what a word before a name says if it names a predicate: a "fried" thing is what frying makes it."""
+    if sentence.tokens[0] != QUALITY or sentence.tokens[2:] != (SLOT,) or sentence.tokens[1] not in states(domain):
+        return None
+    word = sentence.tokens[1]
+    said: set[str] | None = None
+    for action in domain.actions.values():
+        made: dict[tuple[str, ...], set[str]] = {}
+        for term in action.added:
+            made.setdefault(term.arguments, set()).add(term.predicate)
+        for names in (names for arguments, names in made.items() if len(arguments) == 1 and word in names):
+            said = names if said is None else said & names
+    return tuple(Template(name, (("slot", 0),)) for name in sorted(said or {word}))
 
 
 def _actions_in(domain: Domain, sentence: Sentence) -> list[tuple[str, ActionSchema]]:

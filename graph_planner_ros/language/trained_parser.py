@@ -38,7 +38,7 @@ from graph_planner_ros.language.trained_labels import (
     made_names,
     slots_said,
 )
-from graph_planner_ros.language.trained_lifting import Lifted, read_lifted
+from graph_planner_ros.language.trained_lifting import Lifted, read_lifted, read_quality
 from graph_planner_ros.language.trained_offers import MAX_OFFERS, OFFER, OfferModel, offer_sentence, offered
 from graph_planner_ros.language.trained_text import (
     QUALITY,
@@ -147,6 +147,9 @@ class TrainedParser:
         rows = [hashed(ngrams(frame.split(" "))) for frame in self._known]
         self._rows = matrix(rows)
         self._memo: dict[str, tuple[Floats, float]] = {}
+        self._words: dict[int, set[str]] = {}
+        for frame, number in model.frames.items():
+            self._words.setdefault(number, set()).update(frame.split(" "))
         self._spoken = frozenset(template.predicate for label in model.labels for template in label)
 
     def goals(self, text: str, context: Context) -> tuple[Goal, ...]:
@@ -202,12 +205,17 @@ class TrainedParser:
         lifted = read_lifted(self._domain, self.model.lifted, self._spoken, sentence)
         if lifted is not None:
             return _Reading(lifted, 0.9)
+        quality = read_quality(self._domain, sentence) if sentence.tokens else None
+        if quality is not None:
+            return _Reading(quality, 0.9)
         if not sentence.tokens or sentence.tokens[0] in SPECIAL or len(sentence.tokens) > 200:
             return _Reading((), 0.0)
         probabilities, likeness = self._judge(frame, sentence)
         number = int(np.argmax(probabilities))
         score = float(probabilities[number]) * likeness
         label = self.model.labels[number]
+        if not self._words.get(number, set()).issuperset(sentence.tokens):
+            return _Reading((), 0.0)  # a word that sentences of this meaning never had may deny it
         if probabilities[number] < self.model.confidence or likeness < self.model.likeness or not label:
             return _Reading((), 0.0)
         if any(int(value) >= len(sentence.slots) for t in label for kind, value in t.arguments if kind == "slot"):

@@ -95,7 +95,10 @@ class NameModel:
                     before = page.names.instance_at(page.text, page.folded, match.start("word"))
                     if before is None and mention is not None and mention.name in page.names.classes:
                         counts[match["word"]] += 1
-            self.qualities = tuple(sorted(word for word, count in counts.items() if count > 1))
+            found = {word for word, count in counts.items() if count > 1}
+            if not found.isdisjoint(states(domain)):  # here words before names are states: those not met yet as well
+                found |= states(domain)
+            self.qualities = tuple(sorted(found))
             self._made = None
         self.modifiers = tuple(word for word in modifiers if word not in self.qualities)
 
@@ -130,6 +133,15 @@ class NameModel:
             int(plain["words"]),
             tuple(plain["qualities"]),
         )
+
+
+def states(domain: Domain) -> frozenset[str]:
+    """Return the words that name a state of a thing: predicates of one argument that a thing can have."""
+    return frozenset(
+        name
+        for name, schema in domain.predicates.items()
+        if schema.arity == 1 and name in domain.attributes and name.isalpha()
+    )
 
 
 def sentences(page: Page) -> list[Sentence]:

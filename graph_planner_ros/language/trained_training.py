@@ -88,15 +88,28 @@ def _tell_things(names: NameModel, domain: Domain, pairs: Sequence[FactPair]) ->
 
 
 def _sample(examples: Sequence[Example], rng: random.Random) -> list[Example]:
-    """Return the examples, of every frame at most so many."""
+    """Return the examples, of every frame at most about so many.
+
+    Of admissible commands whole observations are kept, because a fact may come from any of them.
+    """
     by_frame: dict[str, list[Example]] = {}
+    offers: dict[int, list[Example]] = {}
     for example in examples:
-        by_frame.setdefault(example.frame, []).append(example)
-    return [
+        if example.sentence.tokens[0] == OFFER:
+            offers.setdefault(example.observation, []).append(example)
+        else:
+            by_frame.setdefault(example.frame, []).append(example)
+    kept = [
         example
         for group in by_frame.values()
         for example in (rng.sample(group, _MOST_EXAMPLES) if len(group) > _MOST_EXAMPLES else group)
     ]
+    counts: Counter[str] = Counter()
+    for number in rng.sample(sorted(offers), len(offers)):
+        if any(counts[example.frame] < _MOST_EXAMPLES for example in offers[number]):
+            counts.update(example.frame for example in offers[number])
+            kept += offers[number]
+    return kept
 
 
 def _classes_of_made(labels: Sequence[Label], examples: Sequence[Example]) -> dict[str, str]:

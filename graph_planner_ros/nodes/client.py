@@ -88,7 +88,8 @@ class TaskClient:
     ) -> None:
         self.context = rclpy.Context()
         # Signals stay with the program: a Ctrl-C must cancel the task, not close the context under it.
-        rclpy.init(context=self.context, domain_id=domain_id, signal_handler_options=SignalHandlerOptions.NO)
+        # The words of the command line are none of ROS's: ``sim:=mujoco`` is no remapping here.
+        rclpy.init(args=[], context=self.context, domain_id=domain_id, signal_handler_options=SignalHandlerOptions.NO)
         name = f"graph_planner_client_{os.getpid()}_{next(_numbers)}"  # several live in one evaluation
         self.node = Node(name, namespace=namespace, context=self.context, use_global_arguments=False)
         self._executor = SingleThreadedExecutor(context=self.context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import dataclasses
 import sys
 import threading
 from pathlib import Path
@@ -24,29 +24,27 @@ from graph_planner_ros.conversions import (
     step_from_msg,
 )
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.domain.goal import goal_to_pddl
-from graph_planner_ros.domain.names import NameMap
-from graph_planner_ros.domain.symbols import Goal
-from graph_planner_ros.language.instruction import InstructionParser, ParseStatus
+from graph_planner_ros.language.instruction import ParseStatus
+from graph_planner_ros.language.world_goals import WorldGoals, instruction_reader
 from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Param
 from graph_planner_ros.nodes.belief_messages import receive_graph
-from graph_planner_ros.nodes.mailbox import ExecutorBeat, Mailbox, StepEvent
+from graph_planner_ros.nodes.mailbox import ExecutorBeat, StepEvent
+from graph_planner_ros.nodes.planner_mind import PlannerMind, PlanningOptions, engine_called
+from graph_planner_ros.nodes.planner_task import PlannerTask
 from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.nodes.task_messages import (
-    fill_preview,
     plan_message,
     result_message,
     status_message,
-    task_id_of,
     trace_message,
 )
-from graph_planner_ros.nodes.task_runner import RunnerSettings, TaskOutcome, TaskRunner, TaskView
-from graph_planner_ros.planning.engines import make_engine
-from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
-from graph_planner_ros.planning.memplan import MemPlan
+from graph_planner_ros.nodes.task_runner import RunnerSettings, TaskOutcome, TaskRunner
+from graph_planner_ros.nodes.told_experience import ToldExperience
+from graph_planner_ros.nodes.world_texts import WorldTexts
+from graph_planner_ros.planning.memplan import BEAM
 from graph_planner_ros.planning.result import TaskStatus
-from graph_planner_ros.planning.session import TaskSession
-from graph_planner_ros.scene.facts import symbolic_state
+from graph_planner_ros.planning.session import MAX_FAILURES
+from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 from graph_planner_ros.srv import PlanTask
 
@@ -56,52 +54,33 @@ PARAMETERS = (
     Param("engine", "auto", "auto, mimir or fast_downward; or module:function that makes an engine"),
     Param("planning_timeout", 30.0, "seconds of wall time that one planner call may take", 0.05, 3600.0),
     Param("max_replans", 30, "plans that may be replaced in one task before it fails", 0, 1000),
+    Param("max_failures", MAX_FAILURES, "failures of an action in a row after which it is left out", 1, 100),
+    Param("beam", BEAM, "candidate places for a thing that one planning problem has", 1, 100),
     Param("settle", 0.4, "seconds of ROS time for the belief to catch up after a skill", 0.0, 30.0),
     Param("confirm", 1.5, "the same after the last step of a plan: what is reported as done is looked at", 0.0, 30.0),
     Param("scene_timeout", 30.0, "longest wait for a scene graph, wall seconds", 0.1, 300.0),
     Param("executor_timeout", 10.0, "silence of the executor after which it counts as lost, wall seconds", 0.5, 300.0),
     Param("restart_timeout", 30.0, "how long a lost node may take to come back, wall seconds", 0.5, 600.0),
+    Param("memory_timeout", 1.0, "wait for the graph memory's advice before a first plan, wall seconds", 0.0, 60.0),
     Param("memory_file", "", "file of the negative memory (JSON); empty: not kept"),
 )
 
 
-class _Task:
-    """One goal of the action with its thread; also the ports of its runner."""
-
-    def __init__(self, node: PlannerNode, goal_handle: Any) -> None:
-        self.node = node
-        self.goal_handle = goal_handle
-        self.task_id = task_id_of(goal_handle.goal_id)
-        self.instruction = str(goal_handle.request.instruction)
-        self.mailbox = Mailbox()
-        self.phase_text = "starting"
-        self.view = TaskView(self.task_id, self.instruction, "", TaskStatus.RUNNING, "", 0, 0, 0)
-        self.thread: threading.Thread | None = None
-        self.plan = messages.Plan(task_id=self.task_id, instruction=self.instruction)
-
-    def now(self) -> float:
-        """Return ROS time [s]."""
-        return self.node.now()
-
-    def phase(self, text: str) -> None:
-        """Keep the phase for the feedback."""
-        self.phase_text = text
-        self.node.on_executor(self.node.feedback, self)
-
-    def publish(self, view: TaskView) -> None:
-        """Publish a new revision: status first, so that the executor knows the task when its plan comes."""
-        self.view = view
-        self.node.publish_view(self)
-
-
 class PlannerNode(ManagedNode):
-    """Serves `execute_task` and `plan_task`. One task at a time; a new one ends the one before."""
+    """Serves `execute_task` and `plan_task`. One task at a time; a new one ends the one before.
+
+    In a text world (a domain with a ``language.yaml``) instructions are goals in the world's words, an empty one stands
+    for the goal of the game that is played, and `observation_text` brings goals and says how the game stands.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("planner", PARAMETERS, **options)
         self._entities: list[Any] = []
-        self._task: _Task | None = None
+        self._task: PlannerTask | None = None
         self._graph: Any = None
+        self._held: Any = None
+        self._texts: WorldTexts | None = None
+        self._mind: PlannerMind
         self._beat_seen: ExecutorBeat | None = None
         self._jump: Any = None
         self._last = messages.GoalStatus()
@@ -111,13 +90,13 @@ class PlannerNode(ManagedNode):
     def configure(self) -> None:
         """Load domain, language and planner; create the interfaces."""
         self._domain = load_domain(self.value("domain"))
-        self._parser = InstructionParser(self._domain)
-        self._engine = self._make_engine(self.value("engine"))
-        self._positive = PositiveMemory(self._domain)
-        self._negative = NegativeMemory()
+        reader, text_parser = instruction_reader(self._domain)
+        options = {field.name: self.value(field.name) for field in dataclasses.fields(PlanningOptions)}
+        engine = engine_called(str(self.value("engine")))
+        self._mind = PlannerMind(self._domain, reader, text_parser, engine, PlanningOptions(**options))
         self._memory_file = Path(str(self.value("memory_file"))) if self.value("memory_file") else None
         if self._memory_file is not None and self._memory_file.exists():
-            self._negative.load(self._memory_file)
+            self._mind.negative.load(self._memory_file)
         self._settings = RunnerSettings(
             self.value("settle"),
             self.value("confirm"),
@@ -128,7 +107,12 @@ class PlannerNode(ManagedNode):
         self._plans = self.create_publisher(messages.Plan, "plan", LATCHED)
         self._traces = self.create_publisher(messages.VerificationTrace, "plan/trace", LATCHED)
         self._statuses = self.create_publisher(messages.GoalStatus, "goal_status", LATCHED)
+        if text_parser is not None:  # before the scene graph, which is made of the texts
+            self._texts = self._mind.texts = WorldTexts(self, self._on_new_game, self._on_text)
+        self._mind.experience = ToldExperience(self, self._domain, self.value("memory_timeout"))
         self._entities = [
+            *self._mind.experience.entities,
+            *(self._texts.entities if self._texts is not None else ()),
             self._plans,
             self._traces,
             self._statuses,
@@ -172,7 +156,7 @@ class PlannerNode(ManagedNode):
             self._jump = None
         self.destroy_all(self._entities)
         self._entities = []
-        self._graph = None
+        self._graph, self._held, self._texts = None, None, None
 
     def busy(self) -> bool:
         """Return whether a task has not given its result yet."""
@@ -189,19 +173,6 @@ class PlannerNode(ManagedNode):
             )
         return DiagnosticStatus.OK, task.phase_text, {"task": task.task_id, "revision": task.view.revision}
 
-    def _make_engine(self, name: str) -> Any:
-        """Return the engine of that name, or what ``module:function`` returns for planners from elsewhere."""
-        if ":" not in name:
-            return make_engine(name)
-        module, _, function = name.partition(":")
-        return getattr(importlib.import_module(module), function)()
-
-    def _make_session(self, instruction: str, goals: tuple[Goal, ...], cancel: threading.Event) -> TaskSession:
-        planner = MemPlan(self._domain, self._engine, self._positive, self._negative, self.value("planning_timeout"))
-        return TaskSession(
-            self._domain, planner, instruction, list(goals), max_replans=self.value("max_replans"), cancel=cancel
-        )
-
     # ---- the action
 
     def _on_goal(self, request: Any) -> GoalResponse:
@@ -217,7 +188,7 @@ class PlannerNode(ManagedNode):
         return CancelResponse.ACCEPT
 
     async def _execute(self, goal_handle: Any) -> Any:
-        task = _Task(self, goal_handle)
+        task = PlannerTask(self, goal_handle, self._mind.meant(str(goal_handle.request.instruction)))
         if self._task is not None:
             # A slip of the tongue must not end a task that runs: only what is understood replaces it.
             unread = await self._unread(task)
@@ -249,14 +220,14 @@ class PlannerNode(ManagedNode):
             goal_handle.abort()
         return result_message(outcome)
 
-    async def _unread(self, task: _Task) -> TaskOutcome | None:
+    async def _unread(self, task: PlannerTask) -> TaskOutcome | None:
         """Return the outcome of an instruction that is not understood; None if it is. Read on a thread of its own."""
         ended: Future = Future()
 
         def work() -> None:
             outcome = None
             try:
-                parsed = self._parser.parse(task.instruction, self._graph)
+                parsed = self._mind.reader.parse(task.instruction, self._graph)
                 if parsed.status is not ParseStatus.UNDERSTOOD:
                     outcome = TaskOutcome(
                         TaskStatus.INSTRUCTION_NOT_UNDERSTOOD,
@@ -273,7 +244,7 @@ class PlannerNode(ManagedNode):
         outcome: TaskOutcome | None = await ended
         return outcome
 
-    def _run(self, task: _Task, before: _Task | None, ended: Future) -> None:
+    def _run(self, task: PlannerTask, before: PlannerTask | None, ended: Future) -> None:
         if before is not None and before.thread is not None:
             before.thread.join(timeout=5.0)  # its last plan must be published before our first
         self.on_executor(self._heartbeat)
@@ -281,11 +252,13 @@ class PlannerNode(ManagedNode):
             task.task_id,
             task.instruction,
             self._domain,
-            self._parser,
-            self._make_session,
+            self._mind.reader,
+            self._mind.make_session,
             task,
             task.mailbox,
             self._settings,
+            self._mind.world_task(task.instruction),
+            self._mind.experience,
         )
         try:
             outcome = runner.run()
@@ -294,13 +267,13 @@ class PlannerNode(ManagedNode):
             self.get_logger().error(f"task {task.task_id}: {type(error).__name__}: {error}")
             outcome = TaskOutcome(runner.status, runner.reason, task.task_id, runner.steps, runner.replans)
         if self._memory_file is not None:
-            self._negative.save(self._memory_file)
+            self._mind.negative.save(self._memory_file)
         self.get_logger().info(f"task {task.task_id}: {outcome.status.name}: {outcome.reason}")
         self.on_executor(ended.set_result, outcome)
 
     # ---- publishing
 
-    def publish_view(self, task: _Task) -> None:
+    def publish_view(self, task: PlannerTask) -> None:
         """Publish goal status, verification trace and plan of a task's newest revision (any thread)."""
         if not self._entities:
             return
@@ -313,7 +286,7 @@ class PlannerNode(ManagedNode):
         self._plans.publish(task.plan)
         self.on_executor(self.feedback, task)
 
-    def feedback(self, task: _Task) -> None:
+    def feedback(self, task: PlannerTask) -> None:
         """Tell the client of the action the plan and the phase."""
         if task.goal_handle.is_active:
             task.goal_handle.publish_feedback(ExecuteTask.Feedback(plan=task.plan, phase=task.phase_text))
@@ -332,9 +305,32 @@ class PlannerNode(ManagedNode):
         graph = receive_graph(message, self._domain, lambda text: self.warn_once(text, text))
         if graph is None:
             return
-        self._graph = graph
+        if self._texts is not None and not self._texts.covers(graph):
+            self._held = graph
+            return
+        self._take_graph(graph)
+
+    def _take_graph(self, graph: SceneGraph) -> None:
+        self._graph, self._held = graph, None
         if self._task is not None:
-            self._task.mailbox.put_graph(self._graph)
+            self._task.mailbox.put_graph(graph)
+
+    def _on_text(self) -> None:
+        if self._texts is None:
+            return
+        if isinstance(self._mind.reader, WorldGoals):
+            self._mind.reader.own = self._texts.view.goal
+        if self._task is not None:
+            self._task.mailbox.wake()
+        if self._held is not None and self._texts.covers(self._held):
+            self._take_graph(self._held)
+
+    def _on_new_game(self, name: str) -> None:
+        """Forget what was learned in the game before: it says nothing about this one, whose things have its names."""
+        self._mind.forget()
+        self._graph, self._held = None, None
+        if self._task is not None:
+            self._task.mailbox.cancel(f"another game began: {name}")
 
     def _on_done(self, message: messages.SubtaskCompleted) -> None:
         self._event(message, SkillResult(SkillStatus.SUCCEEDED))
@@ -376,7 +372,10 @@ class PlannerNode(ManagedNode):
 
         def work() -> None:
             try:
-                self._plan_only(request.instruction, response)
+                if self.active:
+                    self._mind.preview(request.instruction, self._graph, response, self.now())
+                else:
+                    response.status, response.reason = messages.GoalStatus.NODE_LOST, "the planner is not active"
             except Exception as error:
                 response.status = messages.GoalStatus.PLANNER_CRASHED
                 response.reason = f"the planner node failed: {type(error).__name__}: {error}"
@@ -385,26 +384,6 @@ class PlannerNode(ManagedNode):
         threading.Thread(target=work, name="plan_task", daemon=True).start()
         await ended
         return response
-
-    def _plan_only(self, instruction: str, response: Any) -> None:
-        if not self.active:
-            response.status, response.reason = messages.GoalStatus.NODE_LOST, "the planner is not active"
-            return
-        parsed = self._parser.parse(instruction, self._graph)
-        graph = self._graph
-        if parsed.status is not ParseStatus.UNDERSTOOD:
-            response.status, response.reason = TaskStatus.INSTRUCTION_NOT_UNDERSTOOD.value, parsed.reason
-            return
-        if graph is None:
-            response.status = messages.GoalStatus.NODE_LOST
-            response.reason = "perception: no scene graph has come yet"
-            return
-        # Memories of its own: looking ahead must not change what a running task has learned.
-        planner = MemPlan(self._domain, self._engine, self._positive, NegativeMemory(), self.value("planning_timeout"))
-        session = TaskSession(self._domain, planner, instruction, list(parsed.goals))
-        decision = session.start(graph, symbolic_state(graph, self._domain))
-        goal = goal_to_pddl(session.goal, NameMap(self._domain))
-        fill_preview(response, decision, instruction, goal, self.now())
 
 
 def main() -> int:

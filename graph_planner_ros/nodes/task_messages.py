@@ -6,7 +6,7 @@ from typing import Any
 
 from graph_planner_ros import msg as messages
 from graph_planner_ros.action import ExecuteTask
-from graph_planner_ros.conversions import header, plan_to_msg, verification_to_msg
+from graph_planner_ros.conversions import goal_to_msg, header, plan_to_msg, verification_to_msg
 from graph_planner_ros.nodes.task_runner import TaskOutcome, TaskView
 from graph_planner_ros.planning.result import TaskStatus
 from graph_planner_ros.planning.session import Decision, DecisionKind
@@ -89,6 +89,7 @@ def status_message(view: TaskView, now: float) -> messages.GoalStatus:
         reason=view.reason,
         steps=view.steps,
         replans=view.replans,
+        goals=[goal_to_msg(goal) for goal in view.goals],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -12,10 +12,12 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import goal_to_pddl
 from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
-from graph_planner_ros.language.instruction import InstructionParser, ParsedInstruction, ParseStatus
+from graph_planner_ros.language.instruction import ParsedInstruction, ParseStatus
+from graph_planner_ros.language.world_goals import InstructionReader
 from graph_planner_ros.nodes.mailbox import Mailbox, StepEvent, TaskCancelled
-from graph_planner_ros.planning.result import TaskStatus
+from graph_planner_ros.planning.result import PlannedStep, TaskStatus
 from graph_planner_ros.planning.session import Decision, DecisionKind, TaskSession
+from graph_planner_ros.planning.ways import is_under_way
 from graph_planner_ros.scene.facts import symbolic_state
 from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
@@ -71,6 +73,7 @@ class TaskView:
     replans: int
     decision: Decision | None = None
     decision_time: float = 0.0
+    goals: tuple[Goal, ...] = ()
 
 
 class TaskPorts(Protocol):
@@ -86,6 +89,35 @@ class TaskPorts(Protocol):
         """Say what the task is doing now."""
 
 
+class TaskWorld(Protocol):
+    """What a world that talks adds to a task; see `WorldTask`."""
+
+    def own(self) -> str:
+        """Return the goal of the game that is played; empty while nobody has said it."""
+
+    def take(self, instruction: str) -> None:
+        """Take another instruction than at first."""
+
+    def goals(self, goals: Sequence[Goal], graph: SceneGraph) -> tuple[Goal, ...]:
+        """Return the goals of an instruction with those that the world has brought so far."""
+
+    def supplement(self, graph: SceneGraph) -> SceneGraph:
+        """Return the belief with the things that goals name and nobody has seen."""
+
+    def learn(self, session: TaskSession, graph: SceneGraph) -> SceneGraph:
+        """Hand new goals to the session; return the belief with what they name."""
+
+    def judge(self, decision: Decision) -> Decision:
+        """Return the decision as it is when the world's own word counts as well."""
+
+
+class TaskExperience(Protocol):
+    """A memory that is asked before the first plan; see `ToldExperience`."""
+
+    def ask(self, scene: SceneGraph, goals: Sequence[Goal], cancelled: Callable[[], bool]) -> bool:
+        """Ask what is known of such tasks; return whether there was an answer in time."""
+
+
 class NodeLost(Exception):
     """A node that the task needs went away and did not come back."""
 
@@ -97,11 +129,13 @@ class TaskRunner:
     task_id: str
     instruction: str
     domain: Domain
-    parser: InstructionParser
+    parser: InstructionReader
     make_session: Callable[[str, tuple[Goal, ...], threading.Event], TaskSession]
     ports: TaskPorts
     mailbox: Mailbox
     settings: RunnerSettings = field(default_factory=RunnerSettings)
+    world: TaskWorld | None = None
+    experience: TaskExperience | None = None
     goal_text: str = ""
     revision: int = 0
     steps: int = 0
@@ -121,6 +155,8 @@ class TaskRunner:
         decision: Decision | None = None
         try:
             self.ports.phase("reading the instruction")
+            if not self.instruction and self.world is not None:
+                self.instruction = self._own_goal(self.world)
             parsed = self.parser.parse(self.instruction, self.mailbox.graph)
             if parsed.status is not ParseStatus.UNDERSTOOD:
                 not_understood, suggestions = parsed.not_understood, parsed.suggestions
@@ -156,9 +192,16 @@ class TaskRunner:
     # ---- the loop
 
     def _carry_out(self, parsed: ParsedInstruction, graph: SceneGraph) -> Decision:
-        session = self._session = self.make_session(self.instruction, parsed.goals, self._cancel_planner)
+        goals, world = parsed.goals, self.world
+        if world is not None:
+            goals = world.goals(goals, graph)
+            graph = world.supplement(graph)
+        session = self._session = self.make_session(self.instruction, goals, self._cancel_planner)
+        if self.experience is not None:
+            self.ports.phase("asking the memory")
+            self.experience.ask(graph, goals, lambda: bool(self.mailbox.cancelled))
         self.ports.phase("planning")
-        decision = self._decide(session.start, graph, self._state(graph))
+        decision = self._judged(self._decide(session.start, graph, self._state(graph)))
         while decision.kind not in (DecisionKind.DONE, DecisionKind.FAILED):
             self.revision += 1
             self.ports.publish(self._view(decision))
@@ -173,11 +216,21 @@ class TaskRunner:
             last = decision.next + 1 >= len(decision.steps)
             graph = self._wait_graph(event.stamp + (self.settings.confirm if last else self.settings.settle))
             self.ports.phase("deciding")
-            if event.result.succeeded:
-                decision = self._decide(session.after_success, step, graph, self._state(graph))
-            else:
-                decision = self._decide(session.after_failure, step, event.result, graph, self._state(graph))
+            if world is not None:
+                graph = world.learn(session, graph)
+            decision = self._judged(self._next(session, step, event, graph))
         return decision
+
+    def _next(self, session: TaskSession, step: PlannedStep, event: StepEvent, graph: SceneGraph) -> Decision:
+        state = self._state(graph)
+        if not event.result.succeeded:
+            return self._decide(session.after_failure, step, event.result, graph, state)
+        if is_under_way(self.domain, state, step.action):
+            return self._decide(session.after_progress, step, graph, state)
+        return self._decide(session.after_success, step, graph, state)
+
+    def _judged(self, decision: Decision) -> Decision:
+        return self.world.judge(decision) if self.world is not None else decision
 
     def _decide(self, call: Callable[..., Decision], *arguments: Any) -> Decision:
         """Run a call of the session on a thread of its own, so that a cancel need not wait for it."""
@@ -219,9 +272,16 @@ class TaskRunner:
             self.replans,
             decision,
             self.decision_time,
+            self._session.goals if self._session is not None else (),
         )
 
     # ---- waiting
+
+    def _own_goal(self, world: TaskWorld) -> str:
+        """Wait for the goal of the game that is played: it may begin at this moment. Empty if there is none."""
+        found = self.mailbox.wait_for(lambda: world.own() or None, self.settings.scene_timeout) or ""
+        world.take(found)
+        return found
 
     def _first_graph(self, started: float) -> SceneGraph:
         self.ports.phase("waiting for the scene")

@@ -36,16 +36,32 @@ class Hypotheses:
         placeholders: see `Placeholder`.
         candidates: (placeholder, place) -> cost of the hypothesis that it is there.
         refuted: pairs (placeholder, place) that are excluded.
+        advised: candidates that are cheaper than without advice from experience.
     """
 
     placeholders: tuple[Placeholder, ...] = ()
     candidates: Mapping[tuple[str, str], float] = field(default_factory=dict)
     refuted: frozenset[tuple[str, str]] = frozenset()
+    advised: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def classes(self) -> dict[str, str]:
         """Placeholder -> class name."""
         return {placeholder.name: placeholder.class_name for placeholder in self.placeholders}
+
+
+def spoken_names(classes: Mapping[str, str]) -> dict[str, str]:
+    """Return placeholder -> what people call it: some mug, another mug.
+
+    Args:
+        classes: placeholder -> class name.
+    """
+    spoken: dict[str, str] = {}
+    met: set[str] = set()
+    for name, label in sorted(classes.items()):
+        spoken[name] = f"{'another' if label in met else 'some'} {label}"
+        met.add(label)
+    return spoken
 
 
 def candidate_places(domain: Domain, state: SymbolicState) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.planning.prior import domain_prior
+from graph_planner_ros.planning.prior import Prior, domain_prior
 from graph_planner_ros.planning.storage import StoredMemoryError, read_json, write_json
 
 KAPPA_BASE = 1.0
@@ -38,6 +38,8 @@ class PositiveMemory:
         kappa_base, scale: the constants of the cost (the paper's kappa_base and lambda).
         tau: edges weaker than this (0..1) do not belong to the neighbourhood.
         seen: (label, place instance) -> number of times seen there.
+        use_prior: let the learned prior speak where the domain has one.
+        learned: a learned prior instead of the domain's.
     """
 
     domain: Domain
@@ -45,6 +47,8 @@ class PositiveMemory:
     scale: float = LAMBDA
     tau: float = TAU
     seen: dict[tuple[str, str], float] = field(default_factory=dict)
+    use_prior: bool = True
+    learned: Prior | None = None
     _places: dict[str, str] = field(default_factory=dict)
     _last: dict[str, str] = field(default_factory=dict)
     _tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -87,8 +91,8 @@ class PositiveMemory:
 
     def relevance(self, goal_text: str, label: str, places: Mapping[str, str]) -> dict[str, float]:
         """Return place -> relevance 0..1, min-max normalised over the places (all 1 if they are all the same)."""
-        prior = domain_prior(self.domain)
-        if prior is not None and prior.knows(label):
+        prior = self._prior(label)
+        if prior is not None:
             raw = {place: prior.chance(label, place_label) for place, place_label in places.items()}
         else:
             query = self._query(goal_text, label)
@@ -99,6 +103,14 @@ class PositiveMemory:
         if high - low < 1e-9:
             return dict.fromkeys(raw, 1.0)
         return {place: (value - low) / (high - low) for place, value in raw.items()}
+
+    def is_learned(self, label: str) -> bool:
+        """Return whether what is said of things of a class rests on a learned prior."""
+        return self._prior(label) is not None
+
+    def _prior(self, label: str) -> Prior | None:
+        prior = (self.learned or domain_prior(self.domain)) if self.use_prior else None
+        return prior if prior is not None and prior.knows(label) else None
 
     def _query(self, goal_text: str, label: str) -> dict[str, float]:
         query: dict[str, float] = {}

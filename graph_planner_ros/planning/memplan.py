@@ -13,6 +13,7 @@ from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.domain.state import cost
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
 from graph_planner_ros.domain.wording import describe_action
+from graph_planner_ros.planning.advice import Advice, advised_reason
 from graph_planner_ros.planning.delays import with_unmade
 from graph_planner_ros.planning.engines.base import Engine, EngineResult
 from graph_planner_ros.planning.hypotheses import (
@@ -21,9 +22,17 @@ from graph_planner_ros.planning.hypotheses import (
     candidate_places,
     find_needs,
     look_from,
+    spoken_names,
+    with_hypotheses,
 )
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
-from graph_planner_ros.planning.problem import UNKNOWN_DISTANCE, compile_problem, complete_functions, is_excluded
+from graph_planner_ros.planning.problem import (
+    UNKNOWN_DISTANCE,
+    compile_problem,
+    complete_functions,
+    has_costs,
+    is_excluded,
+)
 from graph_planner_ros.planning.relevance import lacking_facts, things_of
 from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus
 from graph_planner_ros.planning.supposing import Evidence, Missing, Supposer, missing_things
@@ -58,6 +67,8 @@ class MemPlan:
     Args:
         domain: fixed. engine: searches. positive, negative: the memories; new ones if left out.
         timeout: seconds for one call of `plan`. beam: see `BEAM`.
+        states: that one search may visit, see `Engine.solve`; left out, only the time ends it.
+        advice: what experience says about prices; nothing if left out.
     """
 
     def __init__(
@@ -68,6 +79,8 @@ class MemPlan:
         negative: NegativeMemory | None = None,
         timeout: float = 10.0,
         beam: int = BEAM,
+        states: int | None = None,
+        advice: Advice | None = None,
     ) -> None:
         if timeout <= 0.0 or beam < 1:
             raise ValueError(f"expected a planning time-out above 0 s and a beam of at least 1, got {timeout}, {beam}")
@@ -77,7 +90,9 @@ class MemPlan:
         self.negative = negative if negative is not None else NegativeMemory()
         self.timeout = timeout
         self.beam = beam
-        self.supposer = Supposer(domain, self.positive, self.negative)
+        self.states = states
+        self.advice = advice
+        self.supposer = Supposer(domain, self.positive, self.negative, advice)
 
     def plan(
         self,
@@ -161,6 +176,8 @@ class _Search:
         self._cancel = cancel
         self._deadline = started + planner.timeout
         self._relaxed: list[str] = []
+        self._origins: dict[GroundAction, str] = {}
+        self._prices: dict[GroundAction, float] | None = None
 
     def run(self) -> PlanningResult:
         result = PlanningResult(PlanningStatus.UNREACHABLE, "nothing was tried")
@@ -174,17 +191,26 @@ class _Search:
                 return self._unknown(hopeless)
             narrow = self._narrow(hypotheses) if attempt.narrow else hypotheses
             problem = compile_problem(
-                self._domain, self._state, self._goal, narrow, excluded=self._excluded, prune=attempt.prune
+                self._domain,
+                self._state,
+                self._goal,
+                narrow,
+                excluded=self._excluded,
+                prune=attempt.prune,
+                prices=self._advised_prices(hypotheses),
             )
             if (problem.domain_pddl, problem.problem_pddl) in tried:
                 continue
             tried.add((problem.domain_pddl, problem.problem_pddl))
             left = self._deadline - time.monotonic()
             if left <= 0.0:
-                return PlanningResult(PlanningStatus.TIMED_OUT, f"no plan within {self._planner.timeout:g} s")
-            found = self._planner.engine.solve(problem.domain_pddl, problem.problem_pddl, left, self._cancel)
+                why = f"no plan within {self._planner.timeout:g} s"
+                return PlanningResult(PlanningStatus.TIMED_OUT, why, by_clock=True)
+            found = self._planner.engine.solve(
+                problem.domain_pddl, problem.problem_pddl, left, self._cancel, self._planner.states
+            )
             if found.status is PlanningStatus.SOLVED:
-                actions = [problem.names.action_from_pddl(action) for action in found.plan]
+                actions = [problem.action(action) for action in found.plan]
                 return self._checked(found, actions, hypotheses, problem.state)
             result = self._failed(found)
             if found.status is not PlanningStatus.UNREACHABLE:
@@ -204,6 +230,16 @@ class _Search:
                         f"no {weakest.what} was seen anywhere, so {weakest.place} is looked at once more"
                     )
         return self._planner.supposer.suppose(self._state, self._goal, missing, self._evidence)
+
+    def _advised_prices(self, hypotheses: Hypotheses) -> dict[GroundAction, float]:
+        """Return the prices of remembered actions, asked for once a call; none without advice or without costs."""
+        advice = self._planner.advice
+        if self._prices is None:
+            self._prices = {}
+            if advice is not None and has_costs(self._domain):
+                full = with_hypotheses(self._domain, self._state, hypotheses)
+                self._prices, self._origins = advice.discounts(self._evidence.scene, full, self._goal)
+        return self._prices
 
     def _narrow(self, hypotheses: Hypotheses) -> Hypotheses:
         """Keep the candidates of each placeholder that are cheapest to check, the way there and doors included."""
@@ -283,7 +319,7 @@ class _Search:
             )
         used = {name for action in actions for name in action.arguments}
         things = tuple(item for item in hypotheses.placeholders if item.name in used)
-        called = {item.name: f"some {item.class_name}" for item in things}
+        called = spoken_names({item.name: item.class_name for item in things})
         steps = tuple(
             PlannedStep(action, cost(self._domain, state, action), describe_action(self._domain, action, called))
             for action in actions
@@ -291,9 +327,10 @@ class _Search:
         reason = f"{len(steps)} steps"
         if things:
             reason += f", supposing a place for {', '.join(item.class_name for item in things)}"
+        advised = advised_reason(self._domain, actions, hypotheses, self._origins)
         return PlanningResult(
             PlanningStatus.SOLVED,
-            "; ".join([reason, *self._relaxed]),
+            "; ".join([reason, *self._relaxed, *advised]),
             steps,
             {item.name: item.class_name for item in things},
             sum(step.cost for step in steps),
@@ -312,4 +349,11 @@ class _Search:
                 reason += f"; nothing known has {', '.join(without)}"
             if self._excluded:
                 reason += f"; excluded after failures: {', '.join(map(str, self._excluded))}"
-        return PlanningResult(found.status, reason, engine=found.engine, exit_code=found.exit_code, stderr=found.stderr)
+        return PlanningResult(
+            found.status,
+            reason,
+            engine=found.engine,
+            exit_code=found.exit_code,
+            stderr=found.stderr,
+            by_clock=found.by_clock,
+        )

@@ -8,7 +8,7 @@ by orders of magnitude. Actions that the robot has found impossible are excluded
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from graph_planner_ros.domain.domain import Domain
@@ -21,6 +21,8 @@ from graph_planner_ros.planning.relevance import Relevance, everything, relevanc
 from graph_planner_ros.planning.ways import Ways
 
 EXCLUDED_PREFIX = "excluded-"
+ADVISED_PREFIX = "advised-"
+"""Before the name of the cheaper variant of an action, and of the predicate and the function that go with it."""
 ANY = "*"
 """In the arguments of an excluded action: whatever it is."""
 UNKNOWN_DISTANCE = 20.0
@@ -43,6 +45,11 @@ class PlanningProblem:
     state: SymbolicState
     goal: Goal
 
+    def action(self, planned: GroundAction) -> GroundAction:
+        """Return an action of an engine's plan in the domain's own spelling."""
+        plain = replace(planned, name=planned.name.removeprefix(ADVISED_PREFIX))
+        return self.names.action_from_pddl(plain)
+
 
 @dataclass
 class _Selection:
@@ -52,6 +59,7 @@ class _Selection:
     predicates: frozenset[str]
     functions: frozenset[str]
     facts: list[str] = field(default_factory=list)
+    prices: list[str] = field(default_factory=list)
 
 
 def build_problem(
@@ -84,6 +92,7 @@ def compile_problem(
     *,
     excluded: Iterable[GroundAction] = (),
     prune: bool = True,
+    prices: Mapping[GroundAction, float] | None = None,
 ) -> PlanningProblem:
     """Return the texts for an engine.
 
@@ -92,12 +101,15 @@ def compile_problem(
         excluded: actions that must not be planned; an argument may be `ANY`.
         prune: leave out what does not matter for the goal. Two of the rules are only plausible (see `relevance`):
             if no plan is found, try again without.
+        prices: costs of single actions that are cheaper than the domain says; no moves. What they need and change
+            stays the same.
     """
     full = with_hypotheses(domain, state, hypotheses)
     bound = bind_placeholders(domain, goal, hypotheses)
     found = relevance(domain, full, bound) if prune else everything(domain)
     things = relevant_things(domain, full, bound, found) if prune else frozenset(full.objects)
-    names = NameMap(domain, reserved=[f"{EXCLUDED_PREFIX}{name}" for name in domain.actions])
+    reserved = [f"{prefix}{name}" for prefix in (EXCLUDED_PREFIX, ADVISED_PREFIX) for name in domain.actions]
+    names = NameMap(domain, reserved=reserved)
     functions = {term.predicate for name in found.actions for term in domain.actions[name].cost_terms}
     predicates = found.predicates | _class_predicates(domain, bound)
     chosen = _Selection(things, predicates, frozenset(functions))
@@ -112,7 +124,17 @@ def compile_problem(
         for row in sorted(expanded)
         if things.issuperset(row)
     ]
-    text = project(domain, found.actions, frozenset(predicates), frozenset(functions), frozenset(rows), void)
+    cheaper = {
+        action: price
+        for action, price in (prices or {}).items()
+        if action.name in found.actions and things.issuperset(action.arguments)
+    }
+    for action, price in sorted(cheaper.items(), key=lambda entry: str(entry[0])):
+        row = f"({ADVISED_PREFIX}{names.symbol(action.name)} {' '.join(map(names.to_pddl, action.arguments))})"
+        chosen.facts.append(row)
+        chosen.prices.append(f"(= {row} {price:.3f})")
+    advised = frozenset(action.name for action in cheaper)
+    text = project(domain, found.actions, frozenset(predicates), frozenset(functions), frozenset(rows), void, advised)
     return PlanningProblem(text, _problem_text(domain, full, bound, chosen, names), names, full, bound)
 
 
@@ -197,12 +219,12 @@ def _problem_text(domain: Domain, state: SymbolicState, goal: Goal, chosen: _Sel
     if domain.distance in chosen.functions:
         priced = _function_values(domain, SymbolicState(kept, frozenset(), priced))
     values = sorted(f"(= {names.atom_to_pddl(term)} {value:.3f})" for term, value in priced.items())
-    costs = _has_costs(domain)
+    costs = has_costs(domain)
     lines = [
         f"(define (problem task) (:domain {names.symbol(domain.name)})",
         f"(:objects {' '.join(objects)})",
         f"(:init {'(= (total-cost) 0) ' if costs else ''}{' '.join(facts + chosen.facts)}",
-        f"{' '.join(values)})",
+        f"{' '.join(values + chosen.prices)})",
         f"(:goal {goal_to_pddl(goal, names)})",
         "(:metric minimize (total-cost)))" if costs else ")",
     ]
@@ -233,7 +255,8 @@ def complete_functions(domain: Domain, state: SymbolicState) -> SymbolicState:
     return SymbolicState(state.objects, state.atoms, Ways(state.functions, schema.name, UNKNOWN_DISTANCE))
 
 
-def _has_costs(domain: Domain) -> bool:
+def has_costs(domain: Domain) -> bool:
+    """Return whether actions have costs, so that cheaper ones can be said."""
     return bool(domain.functions) or any(action.cost or action.cost_terms for action in domain.actions.values())
 
 
@@ -245,11 +268,13 @@ def project(
     functions: frozenset[str],
     excluding: frozenset[str] = frozenset(),
     void: frozenset[str] = frozenset(),
+    advised: frozenset[str] = frozenset(),
 ) -> str:
     """Return the PDDL domain with only these actions, predicates and functions.
 
     Actions in ``excluding`` get one more precondition: not to be among the excluded ones. What must be false of
-    ``void`` predicates, which nothing makes true, is no condition.
+    ``void`` predicates, which nothing makes true, is no condition. Actions in ``advised`` get a variant with a price
+    for each of the things that it is advised with.
     """
     names = NameMap(domain)
     schemas = [schema for name, schema in domain.actions.items() if name in actions]
@@ -262,13 +287,19 @@ def project(
         f"({EXCLUDED_PREFIX}{names.symbol(name)} {' '.join(_parameters(names, domain.actions[name].parameters))})"
         for name in sorted(excluding)
     ]
-    costs = _has_costs(domain)
+    variants = [
+        f"({ADVISED_PREFIX}{names.symbol(name)} {' '.join(_parameters(names, domain.actions[name].parameters))})"
+        for name in sorted(advised)
+    ]
+    declared += variants
+    costs = has_costs(domain)
     valued = ["(total-cost) - number"] if costs else []
     valued += [
         f"({' '.join((names.symbol(name), *(_parameters(names, schema.parameters))))}) - number"
         for name, schema in domain.functions.items()
         if name in functions
     ]
+    valued += [f"{variant} - number" for variant in variants]
     types = " ".join(
         f"{names.symbol(name)} - {names.symbol(parent)}" for name, parent in domain.types.items() if parent is not None
     )
@@ -281,6 +312,11 @@ def project(
         f"(:predicates {' '.join(declared)})",
         f"(:functions {' '.join(valued)})" if valued else "",
         *(_action_text(names, schema, predicates, schema.name in excluding, costs, void) for schema in schemas),
+        *(
+            _action_text(names, schema, predicates, schema.name in excluding, costs, void, variant=True)
+            for schema in schemas
+            if schema.name in advised
+        ),
     ]
     return "\n".join(part for part in parts if part) + ")"
 
@@ -290,7 +326,13 @@ def _parameters(names: NameMap, parameters: Iterable[Parameter]) -> list[str]:
 
 
 def _action_text(
-    names: NameMap, schema: ActionSchema, predicates: frozenset[str], excluding: bool, costs: bool, void: frozenset[str]
+    names: NameMap,
+    schema: ActionSchema,
+    predicates: frozenset[str],
+    excluding: bool,
+    costs: bool,
+    void: frozenset[str],
+    variant: bool = False,
 ) -> str:
     called = {name: f"?p{index}" for index, (name, _) in enumerate(schema.parameters)}
 
@@ -309,15 +351,19 @@ def _action_text(
         conditions.append(same if positive else f"(not {same})")
     if excluding:
         conditions.append(f"(not ({EXCLUDED_PREFIX}{names.symbol(schema.name)} {' '.join(called.values())}))")
+    name = f"{ADVISED_PREFIX if variant else ''}{names.symbol(schema.name)}"
+    advised = f"({name} {' '.join(called.values())})"
+    if variant:
+        conditions.append(advised)
     effects = [literal(item, False) for item in schema.deleted if item.predicate in predicates]
     effects += [literal(item, True) for item in schema.added if item.predicate in predicates]
     if costs:
-        prices = [term(item.predicate, item.arguments) for item in schema.cost_terms]
-        if schema.cost or not prices:
+        prices = [advised] if variant else [term(item.predicate, item.arguments) for item in schema.cost_terms]
+        if not variant and (schema.cost or not prices):
             prices.append(f"{schema.cost:g}")
         effects += [f"(increase (total-cost) {price})" for price in prices]
     return (
-        f"(:action {names.symbol(schema.name)} :parameters ({' '.join(_parameters(names, schema.parameters))})"
+        f"(:action {name} :parameters ({' '.join(_parameters(names, schema.parameters))})"
         f" :precondition (and {' '.join(conditions)}) :effect (and {' '.join(effects)}))"
     )
 

@@ -86,6 +86,7 @@ def _relevance(
             chain.leaves(types.get(argument, parameter.type_name))
             for argument, parameter in zip(literal.arguments, schema.parameters, strict=True)
         )
+        chain.request(literal.predicate, literal.positive)
         chain.need(literal.predicate, literal.positive, row)
     chain.run()
     relevant = [domain.actions[name] for name in chain.actions]
@@ -105,11 +106,17 @@ class _Chain:
         self._needs: _Need = {}
         self._given: _Need = {}
         self._changed = False
+        self._on_request = frozenset(domain.raw.get("on_request") or ())
+        self._requested: set[tuple[str, bool]] = set()
         self.actions: set[str] = set()
 
     def leaves(self, type_name: str) -> _Types:
         """Return a type with everything below and above it that a thing of the type can be."""
         return frozenset(name for name in self._domain.types if self._domain.is_a(name, type_name))
+
+    def request(self, predicate: str, positive: bool) -> None:
+        """Note that somebody asks for such a literal: only then actions help that the domain lists as `on_request`."""
+        self._requested.add((predicate, positive))
 
     def need(self, predicate: str, positive: bool, row: tuple[_Types, ...]) -> None:
         """Note that a literal over things of these types is needed."""
@@ -147,6 +154,8 @@ class _Chain:
             for (predicate, positive), row in list(self._needs.items()):
                 for schema, bound in self._achievers(predicate, positive, row):
                     self.actions.add(schema.name)
+                    if schema.name in self._on_request:
+                        self._requested.update((item.predicate, item.positive) for item in schema.preconditions)
                     self._need_preconditions(schema, bound)
 
     def _achievers(
@@ -156,7 +165,9 @@ class _Chain:
             (self._strangers(schema, term), schema, bound)
             for schema in self._domain.planned_actions.values()
             for term in (schema.added if positive else schema.deleted)
-            if term.predicate == predicate and (bound := self._bind(schema, term, row)) is not None
+            if term.predicate == predicate
+            and (schema.name not in self._on_request or (predicate, positive) in self._requested)
+            and (bound := self._bind(schema, term, row)) is not None
         ]
         fewest = min((count for count, _, _ in found), default=0)
         # plausible, not certain: whoever can do it without bringing in yet another item is enough

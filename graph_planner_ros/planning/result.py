@@ -61,6 +61,7 @@ class PlanningResult:
         cost: sum of the action costs. time: seconds of wall time. engine: which planner made it.
         exit_code, stderr: of a planner that crashed.
         hypotheses: everything that was supposed in making the plan.
+        by_clock: a search was ended by the wall clock, so another run may come to another result.
     """
 
     status: PlanningStatus
@@ -73,3 +74,4 @@ class PlanningResult:
     exit_code: int | None = None
     stderr: str = ""
     hypotheses: Hypotheses = field(default_factory=Hypotheses)
+    by_clock: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.domain.goal import describe_goal, goal_holds
+from graph_planner_ros.domain.goal import anchored, describe_goal, goal_holds
 from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
 from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.planning.decision import FAILED_STATUS
@@ -20,7 +20,7 @@ from graph_planner_ros.planning.decision import Decision as Decision
 from graph_planner_ros.planning.decision import DecisionKind as DecisionKind
 from graph_planner_ros.planning.delays import Processes, settle
 from graph_planner_ros.planning.failures import FailureLog, failed_task_status
-from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments
+from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments, spoken_names
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.relevance import things_of
@@ -251,7 +251,7 @@ class TaskSession:
     def _substitute(self, placeholder: str, thing: str) -> None:
         """Put a thing in the place of a placeholder in the rest of the plan."""
         self._resolved[placeholder] = thing
-        called = {name: f"some {label}" for name, label in self._classes().items() if name not in self._resolved}
+        called = spoken_names(self._classes())
         rest = []
         for step in self._steps[self._next :]:
             arguments = tuple(thing if name == placeholder else name for name in step.action.arguments)
@@ -264,7 +264,12 @@ class TaskSession:
     def _advance(self, belief: Belief) -> Decision | None:
         """Go on to the next goal while goals are reached; DONE if none is left."""
         reached = False
-        while self._goal_index < len(self.goals) and goal_holds(self.goal, belief.state, self.domain):
+        while self._goal_index < len(self.goals):
+            goal = anchored(self.goal, belief.state, self.domain)
+            if goal is not self.goal:  # taken up now: what it says of here is about this place
+                self.goals = (*self.goals[: self._goal_index], goal, *self.goals[self._goal_index + 1 :])
+            if not goal_holds(goal, belief.state, self.domain):
+                break
             self._goal_index += 1
             reached = True
         if self._goal_index == len(self.goals):
@@ -352,7 +357,9 @@ class TaskSession:
         result = self._make_plan(belief)
         if result.status is PlanningStatus.TIMED_OUT:
             self._part = next_part(self.domain, belief.state, self.goal, 1)
+            by_clock = result.by_clock
             result = self._make_plan(belief)
+            result = replace(result, by_clock=by_clock or result.by_clock)
         elif result.status is not PlanningStatus.SOLVED and self._part != self.goal:
             self._part = self.goal
             result = self._make_plan(belief)

@@ -27,8 +27,10 @@ from graph_planner_ros.planning.result import PlanningStatus
 
 ROUNDS = 12
 """Orders of the stages that are tried at most."""
-STAGE_SECONDS = 10.0
-"""Time for one search; most take a hundredth of it."""
+STAGE_STATES = 5_000
+"""States that one search may visit; those that find a plan visit a few hundred."""
+SPENT_SEARCHES = 6
+"""After so many searches that visited all their states without a plan no other order is tried."""
 
 
 def _without(state: SymbolicState, hidden: frozenset[str]) -> SymbolicState:
@@ -57,12 +59,16 @@ class _Course:
 
 @dataclass(frozen=True)
 class StagedPlan:
-    """A plan and the goal with the things that it chose for the variables; or why there is none."""
+    """A plan and the goal with the things that it chose for the variables; or why there is none.
+
+    ``by_clock``: the search was ended by the wall clock, so another run may have another outcome.
+    """
 
     status: PlanningStatus
     actions: tuple[GroundAction, ...] = ()
     goal: Goal | None = None
     reason: str = ""
+    by_clock: bool = False
 
 
 class StagePlanner:
@@ -119,6 +125,8 @@ class _Search:
         self._before: dict[tuple[str, str], int] = {}
         self._courses: dict[tuple[str, ...], _Course] = {(): _Course(state)}
         self._failure = EngineResult(PlanningStatus.UNREACHABLE)
+        self._spent = 0
+        self._by_clock = False
 
     def run(self) -> StagedPlan:
         order = self._first_order()
@@ -132,12 +140,18 @@ class _Search:
             if course is None and self._failure.status is PlanningStatus.CANCELLED:
                 break
             order = self._sorted(order, late)
-            if tuple(order) in tried or time.monotonic() > self._deadline:
+            if tuple(order) in tried or self._spent >= SPENT_SEARCHES or self._is_late():
                 break
         if best is None:
-            return StagedPlan(self._failure.status, reason=self._failure.reason)
+            return StagedPlan(self._failure.status, reason=self._failure.reason, by_clock=self._by_clock)
         variables = tuple(replace(v, instance=best.bound.get(v.name, v.instance)) for v in self._goal.variables)
-        return StagedPlan(PlanningStatus.SOLVED, tuple(best.actions), replace(self._goal, variables=variables))
+        goal = replace(self._goal, variables=variables)
+        return StagedPlan(PlanningStatus.SOLVED, tuple(best.actions), goal, by_clock=self._by_clock)
+
+    def _is_late(self) -> bool:
+        late = time.monotonic() > self._deadline
+        self._by_clock |= late
+        return late
 
     # -- one order ----------------------------------------------------------------------------------------------------
 
@@ -176,15 +190,23 @@ class _Search:
         """Search one stage: at first with everything else left where it is, then with little mixed up, then freely."""
         own = self._own(course, goal, stage)
         bystanders = self._bystanders(course, own)
-        apart = self._apart(course, own)
-        for hidden, excluded in ((bystanders, ()), (frozenset(), apart), (frozenset(), ())):
+        lasting = self._lasting(course, goal)
+        apart = (*lasting, *self._apart(course, own))
+        for hidden, excluded in (
+            (bystanders, lasting),
+            (frozenset(), apart),
+            (frozenset(), lasting),
+            (frozenset(), ()),
+        ):
             state = _without(course.state, hidden)
             problem = compile_problem(self._domain, state, goal, Hypotheses(), excluded=(*self._excluded, *excluded))
-            left = min(STAGE_SECONDS, self._deadline - time.monotonic())
-            if left <= 0.0:
+            if self._is_late():
                 self._failure = EngineResult(PlanningStatus.TIMED_OUT, reason="no plan within the time")
                 return None
-            found = self._engine.solve(problem.domain_pddl, problem.problem_pddl, left, self._cancel)
+            left = self._deadline - time.monotonic()
+            found = self._engine.solve(problem.domain_pddl, problem.problem_pddl, left, self._cancel, STAGE_STATES)
+            self._by_clock |= found.by_clock
+            self._spent += found.status is PlanningStatus.TIMED_OUT
             if found.status is PlanningStatus.SOLVED:
                 return [problem.names.action_from_pddl(action) for action in found.plan]
             self._failure = found
@@ -213,6 +235,36 @@ class _Search:
         plain = {name for name, entry in self._domain.classes.items() if asked.isdisjoint(entry.facts)}
         material = {name for label in plain for name in things_of(self._domain, course.state, label)}
         return frozenset(material) - own - set(course.bound.values())
+
+    def _lasting(self, course: _Course, goal: Goal) -> tuple[GroundAction, ...]:
+        """Return actions that spoil what the whole goal speaks of.
+
+        They join it to something for good, where the goal of this stage does not ask for that.
+        """
+        domain, objects = self._domain, course.state.objects
+        fitting = {variable.name: eligible(domain, course.state, goal, variable.name) for variable in goal.variables}
+        wanted = set(course.bound.values())
+        for variable in self._goal.variables:
+            wanted |= eligible(domain, course.state, self._goal, variable.name)
+        undone = {term.predicate for action in domain.actions.values() for term in action.deleted}
+        found = []
+        for action in domain.actions.values():
+            types = dict(action.parameters)
+            for term in action.added:
+                if term.predicate in undone or len(term.arguments) != 2:
+                    continue
+                asked = {
+                    pair
+                    for literal in goal.literals
+                    if literal.positive and literal.predicate == term.predicate
+                    for pair in itertools.product(*(fitting.get(name, (name,)) for name in literal.arguments))
+                }
+                rows = [[name for name, of in objects.items() if domain.is_a(of, types[end])] for end in term.arguments]
+                for pair in itertools.product(*rows):
+                    if not wanted.isdisjoint(pair) and pair not in asked:
+                        values = dict(zip(term.arguments, pair, strict=True))
+                        found.append(GroundAction(action.name, tuple(values.get(name, ANY) for name in types)))
+        return tuple(found)
 
     def _apart(self, course: _Course, own: frozenset[str]) -> tuple[GroundAction, ...]:
         """Return actions that bring together what had better stay apart.

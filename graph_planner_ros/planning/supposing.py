@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import describe_goal
-from graph_planner_ros.domain.symbols import Goal, SymbolicState
+from graph_planner_ros.domain.symbols import Atom, Goal, GoalLiteral, SymbolicState
+from graph_planner_ros.planning.advice import Advice
 from graph_planner_ros.planning.hypotheses import (
     PLACEHOLDER_PREFIX,
     Hypotheses,
@@ -17,6 +18,7 @@ from graph_planner_ros.planning.hypotheses import (
 )
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.relevance import eligible, relevance, things_of
+from graph_planner_ros.scene.graph import SceneGraph
 
 OBSERVED_CONFIDENCE = 0.8
 """Confidence that a place holds nothing of a kind, if it was looked at for another reason."""
@@ -34,6 +36,7 @@ class Evidence:
         certainty: place -> how well the last look at it showed what is there, 0..1; 1 if left out. Less where only a
             part of it was seen, or from far away.
         instruction: what the user said.
+        scene: what the state is a view of; None if nobody has it. Only advice from experience looks at it.
     """
 
     now: float = 0.0
@@ -42,6 +45,7 @@ class Evidence:
     observed: Mapping[str, float] = field(default_factory=dict)
     certainty: Mapping[str, float] = field(default_factory=dict)
     instruction: str = ""
+    scene: SceneGraph | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,8 @@ def _missing_capabilities(
         facts.get(name, set()) for name, of in state.objects.items() if domain.is_a(of, domain.hypotheses.item_type)
     ]
     found: list[Missing] = []
-    for needed in relevance(domain, state, goal).capabilities:
+    # what is true already needs no tools: only the last attempt considers that it may have to be undone on the way
+    for needed in relevance(domain, state, goal if spare else _unmet(domain, state, goal)).capabilities:
         lacking = not any(needed <= of for of in (*items, *supposed))
         if not lacking and (not spare or any(needed <= of for of in of_goal)):
             continue
@@ -147,6 +152,20 @@ def _missing_capabilities(
     return found
 
 
+def _unmet(domain: Domain, state: SymbolicState, goal: Goal) -> Goal:
+    """Return a goal without those literals about named things that are true."""
+    named = {variable.name: variable.instance for variable in goal.variables if variable.instance is not None}
+    left = tuple(literal for literal in goal.literals if not _is_met(domain, state, literal, named))
+    return replace(goal, literals=left) if left else goal
+
+
+def _is_met(domain: Domain, state: SymbolicState, literal: GoalLiteral, named: Mapping[str, str]) -> bool:
+    arguments = tuple(named.get(name, name) for name in literal.arguments)
+    if not all(name in state.objects or name in domain.constants for name in arguments):
+        return False
+    return (Atom(literal.predicate, arguments) in state.atoms) == literal.positive
+
+
 @dataclass
 class Supposer:
     """Makes hypotheses from missing things and both memories."""
@@ -154,6 +173,7 @@ class Supposer:
     domain: Domain
     positive: PositiveMemory
     negative: NegativeMemory
+    advice: Advice | None = None
 
     def note_observed(self, state: SymbolicState, missing: Iterable[Missing], evidence: Evidence) -> None:
         """Refute that places which were looked at hold more of the missing kinds than was seen."""
@@ -185,13 +205,15 @@ class Supposer:
         placeholders: list[Placeholder] = []
         candidates: dict[tuple[str, str], float] = {}
         refuted: set[tuple[str, str]] = set()
+        advised: set[tuple[str, str]] = set()
         numbers: dict[str, int] = {}
         for item in missing:
             if not item.findable:
                 continue
             possible = {p: of for p, of in places.items() if not self.negative.is_refuted(item.what, p, evidence.now)}
             hints = dict.fromkeys(evidence.lost.get(item.class_name, ()), 1.0)
-            costs = self.positive.costs(text, item.class_name, possible, hints)
+            own = self.positive.costs(text, item.class_name, possible, hints)
+            costs = own if hints else self._advised(own, item.class_name, places, goal, evidence)
             asked_for = self._asked_for(state, goal, item.class_name).difference(hints)
             if not asked_for.issuperset(costs):
                 costs = {place: cost for place, cost in costs.items() if place not in asked_for}
@@ -200,7 +222,20 @@ class Supposer:
                 placeholders.append(Placeholder(name, item.class_name, item.instance))
                 candidates.update({(name, place): cost for place, cost in costs.items()})
                 refuted.update((name, place) for place in places if place not in possible)
-        return Hypotheses(tuple(placeholders), candidates, frozenset(refuted))
+                advised.update((name, place) for place, cost in costs.items() if cost < own[place] - 1e-9)
+        return Hypotheses(tuple(placeholders), candidates, frozenset(refuted), frozenset(advised))
+
+    def _advised(
+        self, own: dict[str, float], class_name: str, places: Mapping[str, str], goal: Goal, evidence: Evidence
+    ) -> dict[str, float]:
+        """Return the costs of candidate places with what experience says; ``places`` are all that there are."""
+        if self.advice is None or not own:
+            return own
+        base, scale = self.positive.kappa_base, self.positive.scale
+        without = {place: 1.0 - (cost - base) / scale for place, cost in own.items()}
+        learned = self.positive.is_learned(class_name)
+        mixed = self.advice.relevance(without, class_name, places, evidence.scene, goal, learned=learned)
+        return {place: base + scale * (1.0 - value) for place, value in mixed.items()}
 
     def _asked_for(self, state: SymbolicState, goal: Goal, class_name: str) -> set[str]:
         """Return places where the goal wants a thing of a class, and nothing else of it.

@@ -35,7 +35,7 @@ def plan_in_time(
     """
     found = StagePlanner(domain, engine).plan(state, goal, deadline, cancel, excluded)
     if found.status is not PlanningStatus.SOLVED or found.goal is None:
-        return PlanningResult(found.status, found.reason, engine=engine.name)
+        return PlanningResult(found.status, found.reason, engine=engine.name, by_clock=found.by_clock)
     written = Scheduler(domain, state, found.goal, remaining or {}).improve(list(found.actions))
     if written is None or not verify(domain, state, goal, [action for action, _ in written]).valid:
         # timing knows less than the verifier, so what it cannot judge is taken as it was found
@@ -46,6 +46,7 @@ def plan_in_time(
             PlanningStatus.REFUSED,
             f"the plan of {engine.name} was refused by the verifier: {verification.reason}",
             engine=engine.name,
+            by_clock=found.by_clock,
         )
     steps = tuple(PlannedStep(action, float(cost), describe_action(domain, action)) for action, cost in written)
     total = sum(step.cost for step in steps)
@@ -55,4 +56,5 @@ def plan_in_time(
         steps,
         cost=total,
         engine=engine.name,
+        by_clock=found.by_clock,
     )

@@ -95,6 +95,7 @@ class BeliefTracker:
             {place: look.stamp for place, look in looks.items()},
             {place: look.confidence for place, look in looks.items()},
             self.instruction,
+            graph,
         )
         return Belief(corrected, evidence)
 

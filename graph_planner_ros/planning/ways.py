@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.state import effects
 from graph_planner_ros.domain.symbols import Atom, GroundAction, SymbolicState
+from graph_planner_ros.scene.routes import route_schema
 
 
 class Ways(dict[Atom, float]):
@@ -29,6 +31,15 @@ class Ways(dict[Atom, float]):
     def copy(self) -> Ways:
         """Return the same prices in a new object."""
         return Ways(self, self.function, self.price)
+
+
+def is_under_way(domain: Domain, state: SymbolicState, action: GroundAction) -> bool:
+    """Return whether an action is a move that is taken step by step and is not at its end yet."""
+    routes = route_schema(domain)
+    if routes is None or action.name != routes.move:
+        return False
+    added, _ = effects(domain, action)
+    return not {atom for atom in added if atom.predicate == domain.location} <= state.atoms
 
 
 def from_here(domain: Domain, state: SymbolicState, action: GroundAction) -> GroundAction:

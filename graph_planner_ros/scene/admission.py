@@ -76,7 +76,8 @@ def known_part(graph: SceneGraph, domain: Domain) -> tuple[SceneGraph, list[str]
     """Return the part of a graph that the domain can speak of, and a sentence for each thing that was left out.
 
     Left out are things of unknown classes, things that have the name of the robot, unknown attributes and relations,
-    relations of things that are not there or with themselves, and all but the newest of several places of one thing.
+    relations of things that are not there, places of things in themselves, and all but the newest of several places of
+    one thing. Other relations of a domain may be of a thing with itself.
     """
     dropped: list[str] = []
     nodes = {name: _known_node(node, domain, dropped) for name, node in graph.nodes.items()}
@@ -128,7 +129,7 @@ def _is_known(relation: Relation, known: Iterable[str], ends: Iterable[str], dro
         dropped.append(f"{said}: the domain has no such predicate")
     elif missing:
         dropped.append(f"{said}: there is no '{missing[0]}'")
-    elif relation.subject == relation.object:
+    elif relation.subject == relation.object and relation.predicate in OWN_RELATIONS:
         dropped.append(f"{said}: nothing is so to itself")
     else:
         return True

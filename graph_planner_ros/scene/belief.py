@@ -82,6 +82,15 @@ def contents(
     return found
 
 
+def robot_location(graph: SceneGraph, domain: Domain) -> str:
+    """Return where the robot is believed to be, by the domain's predicate ``location``; empty if that is not known."""
+    for name, schema in domain.relations.items():
+        if schema.predicate == domain.location:
+            for relation in true_relations(graph, name):
+                return relation.object if relation.subject == ROBOT_ID else relation.subject
+    return ""
+
+
 def held(graph: SceneGraph) -> list[str]:
     """Return the ids of what the robot is believed to hold."""
     return [r.object for r in true_relations(graph, HOLDING) if r.subject == ROBOT_ID]

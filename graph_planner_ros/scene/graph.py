@@ -95,7 +95,7 @@ class SceneGraph:
     """Nodes by instance id and relations; ``revision`` grows with every change of content.
 
     Attributes:
-        frame_id: frame of all poses.
+        frame_id: frame of all poses; empty in a world that has none, where a place is all that there is to know.
         stamp: seconds of ROS time of the newest image that was merged.
         domain: name of the planning domain.
         limits: relation -> how many of it there can be at a time, as far as that has shown, see `counts`.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.domain.symbols import Atom, Truth
+from graph_planner_ros.domain.symbols import Atom, Goal, Truth
 from graph_planner_ros.scene.belief import (
     HOLDING,
     can_have,
@@ -24,7 +24,7 @@ from graph_planner_ros.scene.belief import (
 )
 from graph_planner_ros.scene.counts import note_full
 from graph_planner_ros.scene.effects import relation_ends
-from graph_planner_ros.scene.graph import ROBOT_ID, Presence, Relation, SceneGraph, SceneNode
+from graph_planner_ros.scene.graph import ASSUMPTION, ROBOT_ID, Presence, Relation, SceneGraph, SceneNode
 from graph_planner_ros.scene.plausibility import relation_name
 
 TEXT = "text"
@@ -79,6 +79,14 @@ def tell(
         What could not be written, with reasons. Nothing is raised for what was told.
     """
     return _Telling(graph, domain, stamp).run(list(facts), objects, complete, complete_places)
+
+
+def introduce(graph: SceneGraph, goals: Iterable[Goal]) -> None:
+    """Add what goals name and nobody has seen: that there is such a thing, and nothing else."""
+    for variable in (variable for goal in goals for variable in goal.variables):
+        if variable.instance is not None and variable.class_name is not None:
+            node = SceneNode(variable.instance, variable.class_name, source=ASSUMPTION)
+            graph.nodes.setdefault(variable.instance, node)
 
 
 class _Telling:

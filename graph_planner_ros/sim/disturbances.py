@@ -164,10 +164,11 @@ class Disturber:
 
     def _check_target(self, target: str) -> None:
         """Refuse a target that is nothing in this world, rather than say that it cannot be reached."""
-        things = {**self._world.items, **self._world.fixtures}
-        labels = {thing.label for thing in things.values()}
-        if target and target not in things and target not in labels:
-            known = ", ".join(sorted({item.label for item in self._world.items.values()}))
+        world = self._world
+        names = {*world.items, *world.fixtures}
+        names |= {item.label for item in world.items.values()} | {info.label for info in world.fixtures.values()}
+        if target and target not in names:
+            known = ", ".join(sorted({item.label for item in world.items.values()}))
             raise DisturbanceError(f"nothing in this kitchen is called {target!r}; its movable things are: {known}")
 
     def opening_attempt(self, fixture: str) -> bool:

@@ -41,9 +41,11 @@ def check_preconditions(domain: Domain, state: SymbolicState, action: GroundActi
     """Return why an action does not apply in the believed state, or None if it does.
 
     The action that carries a hypothesis (looking for something that nobody has seen) speaks of a thing that is not
-    among the objects; for that action the thing is taken to exist, with the place as a candidate.
+    among the objects; for that action the thing is taken to exist, with the place as a candidate. What only the
+    planner keeps count of is taken to be as the action needs it.
     """
-    unmet = unmet_preconditions(domain, _with_hypothesis(domain, state, action), action)
+    supposed = _with_processes(domain, _with_hypothesis(domain, state, action), action)
+    unmet = unmet_preconditions(domain, supposed, action)
     if not unmet:
         return None
     reason = f"{action} cannot start: it needs {', '.join(unmet)}"
@@ -93,6 +95,8 @@ def skill_arguments(
 
     A thing of which the belief has no position gets the one where it was seen last, if ``recall`` gives one that the
     belief does not contradict (GraphThink III-B: to the noted place first); its source is then `memory.MEMORY`.
+    Where the belief has no frame nothing has a position, and a thing's name is all that a skill gets; a thing that is
+    to be made has nothing else either.
 
     Raises:
         ArgumentError: naming the thing that is not in the scene graph, is gone, or has no known place.
@@ -109,6 +113,8 @@ def _is_held(relation: Relation) -> bool:
 
 def _argument(graph: SceneGraph, name: str, skill: str, held: set[str], recall: Recall | None) -> SceneNode:
     node = graph.nodes.get(name)
+    if not graph.frame_id:
+        return node if node is not None else SceneNode(name, "")
     if node is not None and name in held:
         return node  # where it is follows from the gripper
     if node is not None and node.presence is Presence.ABSENT:
@@ -140,6 +146,30 @@ def _with_hypothesis(domain: Domain, state: SymbolicState, action: GroundAction)
     atoms = {atom for atom in state.atoms if atom.predicate not in carried}
     for literal in schema.preconditions:
         if literal.predicate in carried and literal.positive:
+            atoms.add(Atom(literal.predicate, tuple(binding.get(name, name) for name in literal.arguments)))
+    return SymbolicState(objects, frozenset(atoms), state.functions)
+
+
+def kept_by_the_planner(domain: Domain) -> frozenset[str]:
+    """Return the predicates that no belief has: marks of what goes on by itself, and of what waits to be made."""
+    marks = {delay.marker for delay in domain.delays.values()}
+    return frozenset(marks | {creation.unmade for creation in domain.creations.values()})
+
+
+def _with_processes(domain: Domain, state: SymbolicState, action: GroundAction) -> SymbolicState:
+    """Return the state with what an action needs of what only the planner keeps count of."""
+    kept, schema = kept_by_the_planner(domain), domain.actions.get(action.name)
+    if not kept or schema is None or len(action.arguments) != len(schema.parameters):
+        return state
+    binding = {parameter.name: value for parameter, value in zip(schema.parameters, action.arguments, strict=True)}
+    objects, atoms = dict(state.objects), {atom for atom in state.atoms if atom.predicate not in kept}
+    creation = domain.creations.get(action.name)
+    if creation is not None:
+        thing, made = binding[creation.thing], domain.class_of(creation.class_name)
+        objects.setdefault(thing, made.type_name)
+        atoms |= {Atom(fact, (thing,)) for fact in made.facts}
+    for literal in schema.preconditions:
+        if literal.predicate in kept and literal.positive:
             atoms.add(Atom(literal.predicate, tuple(binding.get(name, name) for name in literal.arguments)))
     return SymbolicState(objects, frozenset(atoms), state.functions)
 

@@ -30,7 +30,12 @@ class Refusing:
     name = "refusing"
 
     def solve(
-        self, domain_pddl: str, problem_pddl: str, timeout: float, cancel: threading.Event | None = None
+        self,
+        domain_pddl: str,
+        problem_pddl: str,
+        timeout: float,
+        cancel: threading.Event | None = None,
+        states: int | None = None,
     ) -> EngineResult:
         """Refuse."""
         return EngineResult(PlanningStatus.REFUSED, reason="not today", engine=self.name)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from graph_planner_ros.benchmarks.statistics import (
     bootstrap,
+    bootstrap_clusters,
     bootstrap_mean,
     bootstrap_pooled_median,
     mcnemar,
@@ -132,3 +133,15 @@ def test_the_pooled_median_draws_whole_clusters() -> None:
 )
 def test_mcnemar_agrees_with_the_binomial_distribution(first: int, second: int, p_value: float) -> None:
     assert mcnemar(first, second) == pytest.approx(p_value) == mcnemar(second, first)
+
+
+def test_intervals_over_clusters_come_from_drawing_whole_clusters() -> None:
+    values = np.array([0.0, 0.0, 0.0, 1.0])
+
+    def statistic(drawn: np.ndarray) -> tuple[float, float]:
+        return float(drawn @ values / drawn.sum()), math.nan
+
+    (low, high), nothing = bootstrap_clusters(4, statistic, rounds=500)
+    assert (low, high) == (0.0, 0.75)
+    assert all(math.isnan(end) for end in nothing)
+    assert bootstrap_clusters(4, statistic, rounds=500)[0] == (low, high)

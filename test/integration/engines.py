@@ -18,7 +18,12 @@ class Slow:
     calls = 0
 
     def solve(
-        self, domain_pddl: str, problem_pddl: str, timeout: float, cancel: threading.Event | None = None
+        self,
+        domain_pddl: str,
+        problem_pddl: str,
+        timeout: float,
+        cancel: threading.Event | None = None,
+        states: int | None = None,
     ) -> EngineResult:
         Slow.calls += 1
         LET_GO.wait(30.0)
@@ -31,7 +36,12 @@ class Crashing:
     name = "crashing"
 
     def solve(
-        self, domain_pddl: str, problem_pddl: str, timeout: float, cancel: threading.Event | None = None
+        self,
+        domain_pddl: str,
+        problem_pddl: str,
+        timeout: float,
+        cancel: threading.Event | None = None,
+        states: int | None = None,
     ) -> EngineResult:
         return EngineResult(
             PlanningStatus.CRASHED,
@@ -48,6 +58,11 @@ class Late:
     name = "late"
 
     def solve(
-        self, domain_pddl: str, problem_pddl: str, timeout: float, cancel: threading.Event | None = None
+        self,
+        domain_pddl: str,
+        problem_pddl: str,
+        timeout: float,
+        cancel: threading.Event | None = None,
+        states: int | None = None,
     ) -> EngineResult:
         return EngineResult(PlanningStatus.TIMED_OUT, reason=f"no plan within {timeout:g} s", engine="late")

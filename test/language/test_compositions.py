@@ -88,8 +88,29 @@ def test_the_order_is_kept_where_the_text_says_it(dishes: Compositions) -> None:
     assert chain(dishes.goal(f"Prepare {double} (starting with a patty)", {})) == expected
     expected[1:5] = ["cheese", "patty", "cheese", "patty"]
     assert chain(dishes.goal(f"Prepare {double} (starting with a cheese slice)", {})) == expected
-    on_top = dishes.goal("Make a lettuce tomato burger on a table with lettuce on tomato on patty.", {})
-    assert chain(on_top) == ["bottombun", "patty", "tomato", "lettuce", "topbun"]
+
+
+@pytest.mark.parametrize(
+    ("text", "upwards"),
+    [
+        ("Make a lettuce tomato burger on a table with lettuce on tomato on patty.", "patty tomato lettuce"),
+        ("Make a burger with lettuce and tomato on top of the patty", "patty tomato lettuce"),
+        ("Make a burger with cheese, lettuce and tomato on the patty", "patty tomato lettuce cheese"),
+        ("Make a burger with lettuce on the patty and cheese on the lettuce", "patty lettuce cheese"),
+        ("Make a burger with patty, tomato, lettuce, cheese, in that order", "patty tomato lettuce cheese"),
+        ("Make a lettuce burger with patty and cheese from bottom to top", "lettuce patty cheese"),
+        ("Make a burger with patty, tomato, lettuce from top to bottom on a table", "lettuce tomato patty"),
+        ("Make a burger with cut lettuce on top of fried onion on top of the patty", "patty onion lettuce"),
+    ],
+)
+def test_what_is_said_to_be_on_top_of_what_is_the_order(dishes: Compositions, text: str, upwards: str) -> None:
+    assert chain(dishes.goal(text, {})) == ["bottombun", *upwards.split(), "topbun"]
+
+
+def test_an_order_of_some_parts_is_wanted_as_far_as_it_goes(dishes: Compositions) -> None:
+    goal = dishes.goal("Make a tomato burger with cheese on lettuce and onion on the patty", {})
+    assert about(goal, "atop") == ["atop(cheese, lettuce)", "atop(onion, patty)"]
+    assert about(dishes.goal("Make a burger with lettuce and tomato on a table with cheese", {}), "atop") == []
 
 
 @pytest.mark.parametrize(

@@ -170,8 +170,18 @@ def test_a_goal_about_a_thing_that_does_not_exist_is_refused(
 
 def test_time_is_up_when_it_is_up(engine: Engine) -> None:
     result = engine.solve(CHAIN_DOMAIN, hanoi(18), 0.5)
-    assert result.status is PlanningStatus.TIMED_OUT
+    assert result.status is PlanningStatus.TIMED_OUT and result.by_clock
     assert "0.5 s" in result.reason
+
+
+def test_states_are_counted_and_not_timed() -> None:
+    results = [MimirEngine().solve(CHAIN_DOMAIN, hanoi(18), 600.0, states=1500) for _ in range(2)]
+    for result in results:
+        assert result.status is PlanningStatus.TIMED_OUT and not result.by_clock
+        assert "1500 states" in result.reason
+    assert MimirEngine().solve(CHAIN_DOMAIN, hanoi(18), 0.2, states=10**9).by_clock
+    solved = [MimirEngine().solve(CHAIN_DOMAIN, hanoi(3), 600.0, states=states) for states in (10**6, None)]
+    assert solved[0].plan == solved[1].plan and not solved[0].by_clock
 
 
 def test_a_search_that_is_cancelled_ends_at_once(engine: Engine) -> None:

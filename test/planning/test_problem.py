@@ -161,7 +161,14 @@ class FixedEngine:
     def __init__(self, result: EngineResult) -> None:
         self.result = result
 
-    def solve(self, domain: str, problem: str, timeout: float, cancel: threading.Event | None = None) -> EngineResult:
+    def solve(
+        self,
+        domain: str,
+        problem: str,
+        timeout: float,
+        cancel: threading.Event | None = None,
+        states: int | None = None,
+    ) -> EngineResult:
         return self.result
 
 

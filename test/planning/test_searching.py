@@ -13,6 +13,7 @@ from graph_planner_ros.planning.memory import MAX_LOOKS_AGAIN
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.result import TaskStatus
 from graph_planner_ros.planning.session import DecisionKind, TaskSession
+from graph_planner_ros.scene.facts import symbolic_state
 
 DOMAIN: Domain = load_domain("household")
 ENGINE = make_engine("auto")
@@ -89,3 +90,14 @@ def test_a_thing_that_was_seen_and_moved_is_looked_for_where_it_was_not_before()
     assert moved
     assert decision.status is TaskStatus.SUCCEEDED, decision.reason
     assert reached(world, goal)
+
+
+def test_two_unseen_things_of_a_class_are_told_apart_in_words() -> None:
+    goal = put_goal("Mug", "DiningTable", count=2)
+    world = kitchen(DOMAIN, 5, ["Mug", "Mug"], extra=0)
+    task = session(goal)
+    decision = task.start(world.graph, symbolic_state(world.graph, DOMAIN))
+    texts = [step.text for step in decision.steps]
+    assert any("some Mug" in text for text in texts) and any("another Mug" in text for text in texts)
+    looks = [text for step, text in zip(decision.steps, texts, strict=True) if step.action.name == "find"]
+    assert len(looks) == len(set(looks))

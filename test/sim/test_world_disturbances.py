@@ -88,7 +88,7 @@ def test_nobody_moves_what_is_behind_a_closed_door(world: KitchenWorld) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "slip"])
 def test_a_target_that_is_nothing_here_is_named_with_what_there_is(world: KitchenWorld, kind: str) -> None:
-    with pytest.raises(DisturbanceError, match="'Nosuch'.*Mug"):
+    with pytest.raises(DisturbanceError, match=r"'Nosuch'.*Mug"):
         world.disturb(kind, "Nosuch")
 
 

@@ -108,6 +108,28 @@
     :precondition (and (at ?r) (part_of ?c ?r) (closed ?c) (not (locked ?c)))
     :effect (and (not (closed ?c)) (increase (total-cost) 2)))
   ;; nobody knows which key fits: to try one has a price, and once it is known which does not fit it is no way
+  (:action close
+    :parameters (?c - container ?r - room)
+    :precondition (and (at ?r) (part_of ?c ?r) (not (closed ?c)))
+    :effect (and (closed ?c) (increase (total-cost) 2)))
+  ;; a door that is to be open, and not only gone through
+  (:action swing_open
+    :parameters (?d - door ?r - room)
+    :precondition (and (at ?r) (side ?d ?r) (closed ?d) (not (locked ?d)))
+    :effect (and (not (closed ?d)) (increase (total-cost) 2)))
+  (:action close_door
+    :parameters (?d - door ?r - room)
+    :precondition (and (at ?r) (side ?d ?r) (not (closed ?d)))
+    :effect (and (closed ?d) (increase (total-cost) 2)))
+  ;; what is to be locked is shut first, and at once, so that nobody goes through again
+  (:action lock
+    :parameters (?c - container ?r - room ?k - key)
+    :precondition (and (at ?r) (part_of ?c ?r) (not (locked ?c)) (holding ?k) (opens ?k) (not (mismatch ?k ?c)))
+    :effect (and (closed ?c) (locked ?c) (increase (total-cost) 2)))
+  (:action lock_door
+    :parameters (?d - door ?r - room ?k - key)
+    :precondition (and (at ?r) (side ?d ?r) (not (locked ?d)) (holding ?k) (opens ?k) (not (mismatch ?k ?d)))
+    :effect (and (closed ?d) (locked ?d) (increase (total-cost) 2)))
   (:action unlock
     :parameters (?c - container ?r - room ?k - key)
     :precondition (and (at ?r) (part_of ?c ?r) (locked ?c) (holding ?k) (opens ?k) (matches ?k ?c))
@@ -195,5 +217,5 @@
     :effect (and (enjoyed ?b) (increase (total-cost) 2)))
   (:action eat
     :parameters (?i - item)
-    :precondition (and (holding ?i) (edible ?i))
+    :precondition (and (holding ?i))
     :effect (and (eaten ?i) (not (holding ?i)) (increase (total-cost) 2))))

@@ -26,6 +26,9 @@ ABLATIONS: Mapping[str, Ablation] = {
     "uniform_costs": Ablation({"uniform_costs": True}, "all places cost the same to look in"),
     "no_parser": Ablation({"parser": False}, "observations are not read"),
     "no_grounder": Ablation({"grounder": False}, "actions are said as the domain writes them"),
+    "no_prior": Ablation({"prior": False}, "the prior that was learned from training games is not used"),
+    "no_place_advice": Ablation({"place_advice": False}, "experience does not say where things are"),
+    "no_action_advice": Ablation({"action_advice": False}, "experience does not say what to do"),
     "no_interface": Ablation({"parser": False, "grounder": False}, "neither parser nor grounder"),
 }
 

@@ -5,31 +5,37 @@ It knows no world: what a world's words mean is in the domain's folder. No langu
 
 from __future__ import annotations
 
+import copy
 import random
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
+from graph_planner_ros.benchmarks.worlds.banks import open_experience
 from graph_planner_ros.benchmarks.worlds.believing import TextBelief
 from graph_planner_ros.benchmarks.worlds.game import Game, GameSpec, GameStatus, Observation
+from graph_planner_ros.benchmarks.worlds.hands import Ending, Hands
 from graph_planner_ros.benchmarks.worlds.options import AgentOptions, NoGrounder, NoParser, make_planner
-from graph_planner_ros.benchmarks.worlds.records import ACT, EXPLORE, OBSERVE, EpisodeRecord, StepRecord
+from graph_planner_ros.benchmarks.worlds.recording import Observer
+from graph_planner_ros.benchmarks.worlds.records import EXPLORE, EpisodeRecord, StepRecord
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.domain.goal import describe_goal, goal_holds
-from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction
+from graph_planner_ros.domain.goal import describe_goal, is_relative
+from graph_planner_ros.domain.symbols import Atom, GroundAction
 from graph_planner_ros.language.interface import (
     Cautious,
     CommandGrounder,
     Context,
-    GoalLearner,
     Grounding,
     ObservationParser,
     ParsedObservation,
 )
+from graph_planner_ros.language.learning import LearnedGoals
+from graph_planner_ros.planning.advice import Experience
 from graph_planner_ros.planning.engines.base import Engine
 from graph_planner_ros.planning.hypotheses import find_arguments
-from graph_planner_ros.planning.memory import PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
-from graph_planner_ros.planning.result import PlannedStep
+from graph_planner_ros.planning.prior import Prior, domain_prior
+from graph_planner_ros.planning.result import PlannedStep, TaskStatus
 from graph_planner_ros.planning.session import Decision, DecisionKind, TaskSession
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
@@ -45,6 +51,10 @@ class TextAgent:
     Args:
         domain: of the world. parser, grounder: between its words and the domain's symbols.
         options: what to leave out. engine: of planning; made after the options if left out.
+
+    Attributes:
+        observer: is told what is done in the next games.
+        experience: advises the planner; opened from the options' bank when first needed.
     """
 
     def __init__(
@@ -56,11 +66,13 @@ class TextAgent:
         engine: Engine | None = None,
     ) -> None:
         self.domain = domain
+        self.observer: Observer | None = None
+        self.experience: Experience | None = None
         self.options = options or AgentOptions()
         self._parser = parser if self.options.parser else NoParser(parser)
         self._grounder = grounder if self.options.grounder else NoGrounder(grounder)
         self._engine = engine
-        self._positive: PositiveMemory | None = None
+        self._habits: Prior | None = None
 
     def play(self, game: Game, spec: GameSpec) -> EpisodeRecord:
         """Play a game to its end or to the limit of steps; the game is not closed.
@@ -72,12 +84,18 @@ class TextAgent:
 
     def play_and_tell(self, game: Game, spec: GameSpec) -> tuple[EpisodeRecord, TextBelief]:
         """Play like `play`, and return what is believed at the end as well."""
-        planner = make_planner(self.domain, self.options, self._engine, self._positive)
+        if self.options.keep_memory and self._habits is None:
+            self._habits = copy.deepcopy(domain_prior(self.domain)) or Prior()
+        if self.options.bank and self.experience is None:
+            self.experience = open_experience(self.domain, Path(self.options.bank))
+        planner = make_planner(self.domain, self.options, self._engine, self._habits, self.experience)
         self._engine = planner.engine
-        if self.options.keep_memory:
-            self._positive = planner.positive
         episode = _Episode(self.domain, self._parser, self._grounder, self.options, planner, game, spec)
-        return episode.run(), episode.belief
+        episode.observer = self.observer
+        record = episode.run()
+        if self._habits is not None:
+            episode.belief.count_places(self._habits)
+        return record, episode.belief
 
 
 class _Clock:
@@ -117,15 +135,18 @@ class _Episode:
         self._limit = spec.limit
         self._random = random.Random(spec.seed)
         self.belief = TextBelief(domain)
+        self.observer: Observer | None = None
         self._observation = Observation("")
         self._session: TaskSession | None = None
         self._decision: Decision | None = None
         self._tried: dict[str, int] = {}
-        self._silent: set[GroundAction] = set()
         self._idle = 0
         self._explored = 0
-        self._learned: list[Goal] = []
+        self._learned = LearnedGoals(domain, parser)
+        self._hands = Hands(self.belief, self)
         self._gave_up = ""
+        self._look_around = False
+        self._refused = ""
         self._checks: set[tuple[str, str]] = set()
         self._next = StepRecord(0)
         self.record = EpisodeRecord(
@@ -147,7 +168,10 @@ class _Episode:
         record.invalid = sum(step.failed for step in record.steps)
         record.repeated_checks = sum(step.repeated_check for step in record.steps)
         record.planner_failures = sum(bool(step.planner_failure) for step in record.steps)
+        record.by_clock = sum(step.by_clock for step in record.steps)
         record.seconds = time.monotonic() - started
+        if self.observer is not None:
+            self.observer.ended(self.belief.graph, self._session.goals if self._session is not None else (), record)
         return record
 
     def _running(self) -> bool:
@@ -172,20 +196,26 @@ class _Episode:
             self._explore(decision)
             return
         step = decision.steps[decision.next]
-        action = self.belief.next_step(step.action)
-        grounding = self._ground(action)
-        if grounding.command == "":
-            self._act_silently(step)
-        elif grounding.command is None:
-            self._look_instead(step, f"no command for {step.action}: {grounding.reason}")
+        self._note_check(step.action)
+        outcome = self._hands.carry_out(step.action)
+        if not self._running():
+            return
+        if outcome.ending is Ending.FAILED:
+            self._failed(step, outcome.reason)
+        elif outcome.ending is Ending.PROGRESS:
+            self._progressed(step)
         else:
-            self._act(step, grounding, action)
+            self._succeeded(step)
 
     # ---- what a turn can be
 
     def _start(self) -> None:
         """Make a plan from the present belief, if the goal is understood."""
-        goals = (*self._parser.goals(self._observation.goal, self._context()), *self._learned)
+        goals = (*self._parser.goals(self._observation.goal, self._context()), *self._learned.goals)
+        if self._session is not None:  # it went astray, so nobody knows any more where a step from here would lead
+            goals = tuple(goal for goal in goals if not is_relative(goal))
+        if self._look_around:
+            goals = (*self._parser.goals("", self._context()), *goals)
         self.record.goal = self._observation.goal
         self.record.goals = [describe_goal(goal, self._domain) for goal in goals]
         self.belief.introduce(goals)
@@ -204,52 +234,14 @@ class _Episode:
         started = _Clock()
         self._decide(self._session.start(self.belief.graph, self.belief.state()), started)
 
-    def _act(self, step: PlannedStep, grounding: Grounding, action: GroundAction) -> None:
-        """Say the command of a step, or of the first of the actions that it is made of, and see what comes of it."""
-        self._next.action, self._next.score = str(action), grounding.score
-        self._note_check(step.action)
-        parsed = self._say(grounding.command or "", ACT, action)
-        if not self._running():
-            return
-        if parsed.failed:
-            self._failed(step, parsed.reason)
-        elif parsed.understood and action != step.action and not self.belief.shows(step.action):
-            self._progressed(step)
-        elif parsed.understood:
-            self._succeeded(step)
-        else:
-            self._look_instead(step, "the answer was not understood")
-
-    def _act_silently(self, step: PlannedStep) -> None:
-        """Count a step that needs no command as done if the belief shows it; else look."""
-        if self.belief.shows(step.action) and step.action not in self._silent:
-            self._silent.add(step.action)
-            self._note_check(step.action)
-            self._next.silent.append(str(step.action))
-            self.belief.apply(step.action)
-            self._succeeded(step)
-            return
-        self._note_check(step.action)
-        self._look_instead(step, f"the world does not show {step.action}")
-
-    def _look_instead(self, step: PlannedStep, why: str) -> None:
-        """Give a command that only looks, and judge by the belief whether the step is done."""
-        grounding = self._grounder.observe(self._context())
-        if grounding.command:
-            self._next.reason = why
-            self._say(grounding.command, OBSERVE)
-            if not self._running():
-                return
-            if self.belief.shows(step.action, all_effects=True):
-                self._succeeded(step)
-                return
-        self._failed(step, why)
-
     def _explore(self, decision: Decision | None) -> None:
         """Without a plan, give the command that was given least often so far, and start anew from what it shows."""
         done = decision is not None and decision.kind is DecisionKind.DONE
         if done and self._options.stop_when_done:
             self._gave_up = "the goal is believed to be reached"
+            return
+        if not self._look_around and self._is_lost(decision):
+            self._look_around, self._decision = True, None
             return
         if done:
             why = "the goal is believed to be reached, and the world does not say so"
@@ -269,11 +261,17 @@ class _Episode:
         self._next.planner_failure = why
         before = self._news()
         fewest = min(self._tried.get(command, 0) for command in commands)
-        self._say(self._random.choice([c for c in commands if self._tried.get(c, 0) == fewest]), EXPLORE)
+        self.say(self._random.choice([c for c in commands if self._tried.get(c, 0) == fewest]), EXPLORE)
         self._explored += 1
         # a plan from the same belief would fail as before
         if decision is None or self._news() != before or self._explored >= MAX_EXPLORED:
             self._decision, self._explored = None, 0
+
+    def _is_lost(self, decision: Decision | None) -> bool:
+        """Return whether what is wanted is not known, and doing as one does without a goal may show it."""
+        unknown = (TaskStatus.GOAL_UNKNOWN, TaskStatus.GOAL_UNREACHABLE)
+        lost = decision is None or decision.kind is DecisionKind.DONE or decision.status in unknown
+        return lost and bool(self._parser.goals("", self._context()))
 
     def _news(self) -> tuple[frozenset[str], frozenset[Atom]]:
         """Return what a new plan could be made from: what there is, and what of it is true apart from where one is."""
@@ -281,11 +279,47 @@ class _Episode:
         atoms = (atom for atom in state.atoms if atom.predicate != self._domain.location)
         return frozenset(state.objects), frozenset(atoms)
 
+    # ---- the voice of the hands
+
+    def ground(self, action: GroundAction) -> Grounding:
+        """Choose the command for an action; see `Voice`."""
+        started = time.perf_counter()
+        grounding = self._grounder.ground(action, replace(self._context(), refused=self._refused))
+        self._next.grounding_seconds += time.perf_counter() - started
+        return grounding
+
+    def observe(self) -> Grounding:
+        """Choose a command that only looks; see `Voice`."""
+        return self._grounder.observe(self._context())
+
+    def acting(self, action: GroundAction, score: float, silent: bool) -> None:
+        """Note what is about to be done; see `Voice`."""
+        if silent:
+            self._next.silent.append(str(action))
+        else:
+            self._next.action, self._next.score = str(action), score
+        if self.observer is not None:
+            self.observer.acting(self.belief.graph, action)
+
+    def acted(self, succeeded: bool) -> None:
+        """Note that it was done; see `Voice`."""
+        if self.observer is not None:
+            self.observer.acted(self.belief.graph, succeeded)
+
+    def because(self, reason: str) -> None:
+        """Note why only a look follows; see `Voice`."""
+        self._next.reason = reason
+
+    def running(self) -> bool:
+        """Return whether more commands may be given; see `Voice`."""
+        return self._running()
+
     # ---- what comes of it
 
-    def _say(self, command: str, kind: str, action: GroundAction | None = None) -> ParsedObservation:
+    def say(self, command: str, kind: str, action: GroundAction | None = None) -> ParsedObservation:
+        """Give a command and take in the answer; see `Voice`."""
         self._tried[command] = self._tried.get(command, 0) + 1
-        self._silent.clear()
+        self._hands.silent.clear()
         self._idle = 0
         self._next.command, self._next.kind = command, kind
         return self._take(self._game.step(command), command, action)
@@ -299,30 +333,21 @@ class _Episode:
         parsed = self._parser.parse(observation.text, self._context(command))
         step = self._next
         step.parsing_seconds += time.perf_counter() - started
-        if action is not None and not parsed.failed and parsed.understood:
-            self.belief.apply(action)
-        untold = self.belief.tell(parsed)
+        untold = self.belief.take_in(parsed, action)
         self._learn(observation.text)
         step.observation, step.goal_score, step.failed = observation.text, observation.score, parsed.failed
         step.facts = [f"{'' if fact.positive else 'not '}{fact.atom}" for fact in parsed.facts]
         step.refused = [[item.error.value, item.text, item.reason] for item in parsed.refused]
         step.refused += [["untold", item.what, item.reason] for item in untold]
         step.reason = parsed.reason or step.reason
+        self._refused = command if parsed.failed else ""
         self.record.steps.append(step)
         self._next = StepRecord(step.index + 1)
         return parsed
 
     def _learn(self, text: str) -> None:
         """Take over goals that an observation brings, once."""
-        if not isinstance(self._parser, GoalLearner):
-            return
-        for urgent in (False, True):
-            found = self._parser.learned(text, self._context(), urgent)
-            goals = [goal for goal in found if goal not in self._learned]
-            if urgent and goals:
-                state = self.belief.state()
-                goals = [goal for goal in goals if not goal_holds(goal, state, self._domain)]
-            self._learned += goals
+        for goals, urgent in self._learned.read(text, self._context, self.belief.state):
             self.belief.introduce(goals)
             self.record.goals += [describe_goal(goal, self._domain) for goal in goals]
             if self._session is not None:
@@ -351,6 +376,8 @@ class _Episode:
         self._next.planning_cpu_seconds += started.cpu
         self._next.decision = f"{decision.kind.value}: {decision.reason}"
         self._next.plan_length = len(decision.steps) - decision.next
+        if decision.kind in (DecisionKind.REPLACE, DecisionKind.FAILED) and decision.result is not None:
+            self._next.by_clock |= decision.result.by_clock
         if decision.kind is DecisionKind.FAILED:
             self._next.planner_failure = decision.reason
 
@@ -360,12 +387,6 @@ class _Episode:
         return Context(
             self.belief.objects(), self.belief.location(), command, self._observation.commands, self._observation.goal
         )
-
-    def _ground(self, action: GroundAction) -> Grounding:
-        started = time.perf_counter()
-        grounding = self._grounder.ground(action, self._context())
-        self._next.grounding_seconds += time.perf_counter() - started
-        return grounding
 
     # ---- repeated checks
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.benchmarks.worlds.game import GameSpec, GameStatus, Observation
-from graph_planner_ros.benchmarks.worlds.process import EngineError, EngineProcess
+from graph_planner_ros.benchmarks.worlds.served import NOT_WON, ServedGame
 
 WORLD = "alfworld"
 DOMAIN = "alfworld"
@@ -44,7 +44,12 @@ def read_games(path: Path, split: str, limit: int = LIMIT, seed: int = 0) -> Ite
             yield GameSpec(WORLD, str(row["id"]), _GROUPS.get(kind, kind), split, limit, seed, data)
 
 
-class AlfworldGame:
+def layout_of(name: str) -> str:
+    """Return the floor plan of a game, from its name: ``...-Desk-307/trial_...`` plays in ``FloorPlan307``."""
+    return f"FloorPlan{name.split('/')[0].rpartition('-')[2]}"
+
+
+class AlfworldGame(ServedGame):
     """One game.
 
     Args:
@@ -52,45 +57,19 @@ class AlfworldGame:
     """
 
     def __init__(self, data: Mapping[str, Any], python: Path, timeout: float = 60.0) -> None:
+        super().__init__(str(data["goal"]), python, timeout)
         self._data = data
-        self._python = python
-        self._timeout = timeout
-        self._process: EngineProcess | None = None
-        self._last = Observation("")
 
-    def reset(self) -> Observation:
-        """Start the game anew; see `Game`."""
-        if self._process is None or not self._process.alive:
-            self.close()
-            self._process = EngineProcess(self._python, SCRIPT, timeout=self._timeout)
-        self._last = Observation("", goal=str(self._data["goal"]))
+    def _script(self) -> Path:
+        return SCRIPT
+
+    def _start(self) -> Observation:
         data = {"goal": self._data["goal"], "pddl_problem": self._data["pddl_problem"]}
         return self._ask("start", max(self._timeout, START_TIMEOUT), **data)
 
-    def step(self, command: str) -> Observation:
-        """Carry out one command; see `Game`."""
-        if self._last.status is not GameStatus.RUNNING:
-            return self._last
-        return self._ask("step", self._timeout, command=command)
-
-    def close(self) -> None:
-        """End the engine; may be called twice."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
-
-    def _ask(self, do: str, timeout: float, **arguments: Any) -> Observation:
-        goal = self._last.goal
-        try:
-            if self._process is None:
-                raise EngineError("the game was not started")
-            answer = self._process.call(do, timeout, **arguments)
-            won = bool(answer["won"])
-            status = GameStatus.WON if won else GameStatus.LOST if answer["done"] else GameStatus.RUNNING
-            reason = "the game ended and was not won" if status is GameStatus.LOST else ""
-            commands = tuple(str(command) for command in answer["commands"])
-            self._last = Observation(str(answer["text"]), commands, goal, status, reason, float(won))
-        except (EngineError, KeyError, TypeError) as error:
-            reason = str(error) if isinstance(error, EngineError) else f"the engine's answer lacks {error}"
-            self._last = Observation("", (), goal, GameStatus.CRASHED, reason)
-        return self._last
+    def _read(self, answer: Mapping[str, Any]) -> Observation:
+        won = bool(answer["won"])
+        status = GameStatus.WON if won else GameStatus.LOST if answer["done"] else GameStatus.RUNNING
+        reason = NOT_WON if status is GameStatus.LOST else ""
+        commands = tuple(str(command) for command in answer["commands"])
+        return Observation(str(answer["text"]), commands, self._last.goal, status, reason, float(won))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -45,6 +44,10 @@ class AlfworldWorld:
         """Make a game; see `World`."""
         return alfworld.AlfworldGame(spec.data, self._python)
 
+    def layout(self, spec: GameSpec) -> str:
+        """Return the home that a game plays in."""
+        return alfworld.layout_of(spec.name)
+
     def versions(self) -> Mapping[str, str]:
         """Return the versions of the engine; see `World`."""
         return engine_versions(self.name, self._python, ("alfworld", "textworld"))
@@ -54,7 +57,8 @@ class RobotouilleWorld:
     """Robotouille's tasks.
 
     Args:
-        data: folder with ``seeded.jsonl.gz``, or such a file. checkout: of the engine; else the variable's.
+        data: folder with ``seeded.jsonl.gz``, or such a file, or a folder of tasks (`robotouille.list_games`).
+        checkout: of the engine; else the variable's.
         python: of its environment.
     """
 
@@ -75,13 +79,13 @@ class RobotouilleWorld:
 
     def games(self, split: str, seeds: Sequence[int], limit: int | None) -> list[GameSpec]:
         """List the games of a family of tasks; see `World`."""
-        path = _data_file(self._data, "seeded", "Robotouille's environments")
-        specs = robotouille.list_games(path, (split or robotouille.FAMILIES[0],))
+        whole = robotouille.has_tasks(self._data)
+        path = self._data if whole else _data_file(self._data, "seeded", "Robotouille's environments")
+        specs = robotouille.list_games(path, (split or robotouille.FAMILIES[0],), steps=limit)
         known = sorted({spec.seed for spec in specs})
         if missing := [seed for seed in seeds if seed not in known]:
             raise ValueError(f"{path} has no seed {missing[0]}; it has: {', '.join(map(str, known))}")
-        wanted = [spec for spec in specs if not seeds or spec.seed in seeds]
-        return [replace(spec, limit=limit or spec.limit) for spec in wanted]
+        return [spec for spec in specs if not seeds or spec.seed in seeds]
 
     def open(self, spec: GameSpec) -> Game:
         """Make a game; see `World`."""

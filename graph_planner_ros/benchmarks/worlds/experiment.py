@@ -66,6 +66,8 @@ class Experiment:
             raise ValueError("react, and no other planner, needs a model: --model")
         if self.model and not Path(self.model).is_file():
             raise ValueError(f"there is no trained interface {self.model}: make one with graph-planner language train")
+        if self.options.bank and not Path(self.options.bank).is_file():
+            raise ValueError(f"there is no bank {self.options.bank}: make one with graph-planner memory collect")
         ablated(self.ablation)
 
     def __call__(self) -> Player:
@@ -77,7 +79,8 @@ class Experiment:
         found: dict[str, Any] = {"world": self.world, "planner": self.planner, "ablation": self.ablation}
         if self.planner == MEMPLAN:
             found["options"] = vars(ablated(self.ablation, self.options)).copy()
-            found["interface"] = _file_hash(self.model) if self.model else "rules"
+            found["options"]["bank"] = _file_hash(self.options.bank) if self.options.bank else ""
+            found["interface"] = f"trained, {_file_hash(self.model)}" if self.model else "rules"
         if self.react is not None:
             react = vars(replace(self.react, endpoint=public_endpoint(self.react.endpoint)))
             found.update({**react, "prompts": _prompts_hash()})
@@ -222,7 +225,7 @@ def source_hash() -> str:
 
 
 def _file_hash(path: str) -> str:
-    return f"trained, {hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]}"
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
 
 
 def _prompts_hash() -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graph_planner_ros.benchmarks.worlds.agent import TextAgent
-from graph_planner_ros.benchmarks.worlds.believing import TextBelief
 from graph_planner_ros.benchmarks.worlds.game import Game, GameSpec
 from graph_planner_ros.benchmarks.worlds.options import AgentOptions
 from graph_planner_ros.benchmarks.worlds.records import EpisodeRecord
@@ -15,9 +14,8 @@ from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.domain.symbols import Goal, GoalLiteral
 from graph_planner_ros.language.interface import Context, ObservationParser, ParsedObservation
 from graph_planner_ros.language.rules import Language
-from graph_planner_ros.planning.hypotheses import candidate_places, find_observes
+from graph_planner_ros.planning.hypotheses import find_observes
 from graph_planner_ros.planning.prior import Prior
-from graph_planner_ros.planning.tracking import place_of
 
 
 @dataclass(frozen=True)
@@ -65,15 +63,5 @@ def learn_prior(
             record, belief = agent.play_and_tell(game, spec)
         finally:
             game.close()
-        _count(domain, belief, prior)
+        belief.count_places(prior)
         yield spec, record
-
-
-def _count(domain: Domain, belief: TextBelief, prior: Prior) -> None:
-    """Count what a belief knows; places that were not looked at are left out."""
-    state, labels = belief.state(), belief.objects()
-    looked_at = {atom.arguments[0] for atom in state.atoms if atom.predicate in find_observes(domain)}
-    places = {place: labels[place] for place in candidate_places(domain, state) if place in looked_at}
-    inside = {thing: place for thing in labels if (place := place_of(domain, state, thing)) in places}
-    if places:
-        prior.add_home(places, {thing: place for thing, place in inside.items() if place}, labels)

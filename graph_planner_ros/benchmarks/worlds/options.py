@@ -14,13 +14,18 @@ from graph_planner_ros.language.interface import (
     ObservationParser,
     ParsedObservation,
 )
+from graph_planner_ros.planning.advice import Advice, Experience
 from graph_planner_ros.planning.engines import make_engine
 from graph_planner_ros.planning.engines.base import Engine
 from graph_planner_ros.planning.hypotheses import Hypotheses
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
+from graph_planner_ros.planning.prior import Prior
 from graph_planner_ros.planning.supposing import Evidence, Missing, Supposer
 
+STATES = 20_000
+"""States that a search of the planner may visit: what ends it is counted and not timed, so that a game ends in the same
+way on any machine. The time-out is for what cannot be counted."""
 BEAM = 3
 """Candidate places in a planning problem: in text worlds ways are alike, so the best three are as good as more."""
 
@@ -35,10 +40,14 @@ class AgentOptions:
         uniform_costs: all hypotheses cost the same. parser: read observations. grounder: match actions with commands;
             without it an action is written out with its arguments as they are.
         replan_every_step: plan anew after every command, as MemPlan does, instead of keeping what still holds.
-        keep_memory: keep positive memory from game to game; not allowed in comparisons.
+        keep_memory: learn from game to game where things tend to be; not allowed in comparisons.
         engine: of planning, see `make_engine`. timeout: seconds for one planning call.
+        states: that one search may visit.
         max_failures: failures of an action in a row after which it is not planned any more.
         stop_when_done: stop when the goal is believed to be reached, whatever the world says.
+        prior: use the prior that the domain has learned, if it has one; else only its own plausibility.
+        bank: file of experience that advises the planner, see `banks.open_experience`; empty: none.
+        place_advice, action_advice: what of that advice is used.
     """
 
     placeholders: bool = True
@@ -49,27 +58,40 @@ class AgentOptions:
     replan_every_step: bool = False
     keep_memory: bool = False
     engine: str = "auto"
-    timeout: float = 10.0
+    timeout: float = 60.0
+    states: int = STATES
     max_failures: int = 2
     stop_when_done: bool = False
+    prior: bool = True
+    bank: str = ""
+    place_advice: bool = True
+    action_advice: bool = True
 
 
 def make_planner(
-    domain: Domain, options: AgentOptions, engine: Engine | None = None, positive: PositiveMemory | None = None
+    domain: Domain,
+    options: AgentOptions,
+    engine: Engine | None = None,
+    prior: Prior | None = None,
+    experience: Experience | None = None,
 ) -> MemPlan:
     """Return a planner with memories of its own.
 
     Args:
-        positive: a positive memory to go on with; a new one if left out.
+        prior: of its positive memory, instead of the domain's. experience: that advises it; none if left out.
 
     Raises:
         EngineMissingError: the engine is not installed.
     """
-    if positive is None:
-        positive = (UniformCosts if options.uniform_costs else PositiveMemory)(domain)
+    positive = (UniformCosts if options.uniform_costs else PositiveMemory)(
+        domain, use_prior=options.prior, learned=prior
+    )
     negative = NegativeMemory() if options.negative_memory else NoNegativeMemory()
     engine = engine or make_engine(options.engine)
-    planner = MemPlan(domain, engine, positive, negative, options.timeout, BEAM)
+    advice = None
+    if experience is not None and (options.place_advice or options.action_advice):
+        advice = Advice(domain, experience, options.place_advice, options.action_advice)
+    planner = MemPlan(domain, engine, positive, negative, options.timeout, BEAM, options.states, advice)
     if not options.placeholders:
         planner.supposer = NoPlaceholders(domain, positive, negative)
     return planner

@@ -31,6 +31,7 @@ class StepRecord:
             processor; it says more where other programs run beside. parsing_seconds, grounding_seconds: wall time.
         repeated_check: it carries out a look for something where it had been looked for in vain.
         planner_failure: the planner found no plan before this command; why.
+        by_clock: a search before this command was ended by the wall clock; the same game may go on otherwise next time.
     """
 
     index: int
@@ -53,6 +54,7 @@ class StepRecord:
     grounding_seconds: float = 0.0
     repeated_check: bool = False
     planner_failure: str = ""
+    by_clock: bool = False
 
 
 @dataclass
@@ -66,6 +68,7 @@ class EpisodeRecord:
             agent gave up). reason: a sentence. score: the world's, 0..1.
         steps_taken: commands given. tokens: of language models, prompt and completion.
         invalid: commands that the world refused. repeated_checks, planner_failures: see `StepRecord`.
+        by_clock: steps before which a search was ended by the wall clock, see `StepRecord`.
         seconds: wall time of the whole game, the engine's included.
     """
 
@@ -87,6 +90,7 @@ class EpisodeRecord:
     invalid: int = 0
     repeated_checks: int = 0
     planner_failures: int = 0
+    by_clock: int = 0
     seconds: float = 0.0
     steps: list[StepRecord] = field(default_factory=list)
 

@@ -2,7 +2,8 @@
 
 The engine is a checkout of portal-cornell/robotouille that the user names; it is never part of this package. Which
 tasks there are comes from a file of concrete environments, one JSON object a line: ``family`` (synchronous,
-asynchronous), ``task``, ``seed``, ``environment``.
+asynchronous), ``task``, ``seed``, ``environment``; `robotouille_tasks` makes such files. A folder that has the tasks as
+the engine does, ``<family>/<task>.json``, is played as it is drawn there, with seed 0.
 """
 
 from __future__ import annotations
@@ -56,12 +57,18 @@ class Installation:
 
 
 def list_games(
-    data: Path, families: Collection[str] = FAMILIES, tasks: Collection[int] = (), seeds: Collection[int] = ()
+    data: Path,
+    families: Collection[str] = FAMILIES,
+    tasks: Collection[int] = (),
+    seeds: Collection[int] = (),
+    steps: int | None = None,
 ) -> list[GameSpec]:
     """Return the games of a file of environments, in its order of families, tasks and seeds.
 
     Args:
-        data: JSON lines, gzipped if the name ends so. families: wanted. tasks, seeds: wanted numbers; all if empty.
+        data: JSON lines, gzipped if the name ends so; or a folder, see the top of this file.
+        families: wanted. tasks, seeds: wanted numbers; all if empty.
+        steps: limit of every game. Without it tasks that are not of the benchmark have none and are left out.
 
     Raises:
         ValueError: a line is not what it should be, or a family is unknown.
@@ -76,7 +83,7 @@ def list_games(
             family, task, seed, environment = row["family"], str(row["task"]), int(row["seed"]), row["environment"]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{data}, line {number}: expected family, task, seed and environment: {error!r}") from None
-        limit = step_limit(family, task)
+        limit = steps or step_limit(family, task)
         if limit is None or family not in families:
             continue
         if (tasks and task_number(task) not in tasks) or (seeds and seed not in seeds):
@@ -102,7 +109,21 @@ def task_number(task: str) -> int | None:
     return int(head) if head.isdecimal() else None
 
 
+def has_tasks(data: Path) -> bool:
+    """Return whether a folder has the tasks as the engine does."""
+    return any((data / family).is_dir() for family in FAMILIES)
+
+
 def _rows(data: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if data.is_dir():
+        for family in FAMILIES:
+            for path in sorted((data / family).glob("*.json")):
+                try:
+                    environment = json.loads(path.read_text(encoding="utf-8"))
+                except (json.JSONDecodeError, UnicodeDecodeError) as error:
+                    raise ValueError(f"{path}: not JSON: {error}") from None
+                yield 1, {"family": family, "task": path.stem, "seed": 0, "environment": environment}
+        return
     open_file = gzip.open if data.suffix == ".gz" else open
     with open_file(data, "rt", encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):

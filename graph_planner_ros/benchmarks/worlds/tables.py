@@ -166,6 +166,10 @@ def _notes(results: Results) -> list[str]:
     sources = {entry.get("source", "") for entry in results.raw.values()}
     if len(sources) > 1:
         notes.append(f"The games were played by {len(sources)} different versions of the code.")
+    if by_clock := sum(record.by_clock > 0 for record in results.rows.values()):
+        notes.append(
+            f"In {by_clock} games a search of the planner was ended by the clock: they may go on otherwise next time."
+        )
     notes.append(
         "In brackets: 95 % intervals, from 10,000 bootstrap resamples of games; Wilson's, for success, counts every "
         "game and seed. Steps: a game that was not won counts with its limit."

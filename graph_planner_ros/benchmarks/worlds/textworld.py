@@ -10,7 +10,7 @@ from typing import Any
 
 from graph_planner_ros.benchmarks.worlds.environments import engine_versions, find_python
 from graph_planner_ros.benchmarks.worlds.game import Game, GameSpec, GameStatus, Observation, WorldUnavailableError
-from graph_planner_ros.benchmarks.worlds.process import EngineError, EngineProcess
+from graph_planner_ros.benchmarks.worlds.served import NOT_WON, ServedGame
 
 WORLD = "textworld"
 SCRIPT = Path(__file__).parent / "servers" / "textworld.py"
@@ -31,7 +31,7 @@ _GOALS = {"treasure": "Find the treasure."}
 """Goal of games of a family that state none: AriGraph's hunts leave it to the prompt."""
 
 
-class TextworldGame:
+class TextworldGame(ServedGame):
     """One game.
 
     Args:
@@ -40,53 +40,26 @@ class TextworldGame:
     """
 
     def __init__(self, path: Path, goal: str, python: Path, timeout: float = 60.0) -> None:
+        super().__init__(goal, python, timeout)
         self._path = path
-        self._goal = goal
-        self._python = python
-        self._timeout = timeout
-        self._process: EngineProcess | None = None
-        self._last = Observation("")
 
-    def reset(self) -> Observation:
-        """Start the game anew; see `Game`."""
-        if self._process is None or not self._process.alive:
-            self.close()
-            self._process = EngineProcess(self._python, SCRIPT, timeout=self._timeout)
-        self._last = Observation("", goal=self._goal)
-        return self._ask("reset", path=str(self._path))
+    def _script(self) -> Path:
+        return SCRIPT
 
-    def step(self, command: str) -> Observation:
-        """Carry out one command; see `Game`."""
-        if self._last.status is not GameStatus.RUNNING:
-            return self._last
-        return self._ask("step", command=command)
+    def _start(self) -> Observation:
+        return self._ask("reset", self._timeout, path=str(self._path))
 
-    def close(self) -> None:
-        """End the engine; may be called twice."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
-
-    def _ask(self, do: str, **arguments: Any) -> Observation:
-        goal, score = self._last.goal, self._last.score
-        try:
-            if self._process is None:
-                raise EngineError("the game was not started")
-            answer = self._process.call(do, **arguments)
-            goal = str(answer.get("goal") or goal)
-            status = GameStatus.RUNNING
-            if answer["won"]:
-                status = GameStatus.WON
-            elif answer["lost"] or answer["done"]:
-                status = GameStatus.LOST
-            reason = "the game ended and was not won" if status is GameStatus.LOST else ""
-            commands = tuple(map(str, answer["commands"])) if status is GameStatus.RUNNING else ()
-            score = min(max(float(answer["score"]), 0.0), 1.0)
-            self._last = Observation(str(answer["text"]), commands, goal, status, reason, score)
-        except (EngineError, KeyError, TypeError, ValueError) as error:
-            reason = str(error) if isinstance(error, EngineError) else f"the engine's answer cannot be read: {error!r}"
-            self._last = Observation("", (), goal, GameStatus.CRASHED, reason, score)
-        return self._last
+    def _read(self, answer: Mapping[str, Any]) -> Observation:
+        status = GameStatus.RUNNING
+        if answer["won"]:
+            status = GameStatus.WON
+        elif answer["lost"] or answer["done"]:
+            status = GameStatus.LOST
+        reason = NOT_WON if status is GameStatus.LOST else ""
+        commands = tuple(map(str, answer["commands"])) if status is GameStatus.RUNNING else ()
+        goal = str(answer.get("goal") or self._last.goal)
+        score = min(max(float(answer["score"]), 0.0), 1.0)
+        return Observation(str(answer["text"]), commands, goal, status, reason, score)
 
 
 class TextworldWorld:

@@ -131,6 +131,8 @@ class MimirEngine:
             found, _ = self._open(compiled.domain, compiled.problem).plans(stop, self._effort)
             plan = min(found, key=lambda rows: plan_cost(domain, problem, rows), default=None)
         if plan is None:
+            if stop.spent:
+                raise _Stopped(PlanningStatus.TIMED_OUT, f"no plan was found in {stop.states} states")
             return None, 0.0
         plan = [row for row in plan if row[0] != REACH_ACTION]
         return plan, plan_cost(domain, problem, plan)
@@ -150,7 +152,8 @@ class MimirEngine:
     def _search_parts(
         self, domain: DomainModel, problem: ProblemModel, parts: RelevantParts, stop: _Stop, merge: bool = True
     ) -> list[Row] | None:
-        """Search a reduced task; None if it has no plan."""
+        """Search a reduced task; None if it has no plan, or (``stop.spent``) none was found."""
+        stop.spent = False
         task = reduce_task(domain, problem, parts, merge)
         found, good = self._open(task.domain, task.problem).plans(stop, self._effort)
         if not found:
@@ -184,13 +187,18 @@ class MimirEngine:
 
 
 class _Stop:
-    """When a search must end: some seconds after a start, when an event is set, or after ``states``."""
+    """When a search must end: some seconds after a start, when an event is set, or after ``states``.
+
+    ``spent``: the last search has ended after so many states. A task that was reduced too far has no plan to be
+    found, so the one that is reduced less is searched then.
+    """
 
     def __init__(self, start: float, timeout: float, cancel: threading.Event | None, states: int | None) -> None:
         self._deadline = start + timeout
         self._timeout = timeout
         self._cancel = cancel
         self.states = states
+        self.spent = False
 
     @property
     def seconds(self) -> float:
@@ -273,8 +281,7 @@ class _Session:
         if result.plan is None:
             if result.status is search.SearchStatus.OUT_OF_TIME:
                 raise stop.time_is_over()
-            if states is None and result.status is search.SearchStatus.OUT_OF_STATES:
-                raise _Stopped(PlanningStatus.TIMED_OUT, f"no plan was found in {stop.states} states")
+            stop.spent |= states is None and result.status is search.SearchStatus.OUT_OF_STATES
             self.unsolvable = result.status in (search.SearchStatus.UNSOLVABLE, search.SearchStatus.EXHAUSTED)
             return None
         return [_row(action) for action in result.plan.get_actions()]

@@ -13,6 +13,8 @@ from graph_planner_ros.benchmarks.worlds.game import GameSpec, GameStatus, Obser
 from graph_planner_ros.benchmarks.worlds.options import AgentOptions
 from graph_planner_ros.benchmarks.worlds.records import EXPLORE, OBSERVE, EpisodeRecord
 from graph_planner_ros.language.rules import Language, load_language
+from graph_planner_ros.planning.engines.base import EngineResult
+from graph_planner_ros.planning.engines.mimir import MimirEngine
 
 PLACES = {"countertop 1": ["mug 1"], "cabinet 1": [], "cabinet 2": ["egg 1"], "fridge 1": ["apple 1"]}
 SHUT = ("cabinet 1", "cabinet 2", "fridge 1")
@@ -199,3 +201,66 @@ def test_planning_anew_at_every_step_takes_the_same_way(language: Language) -> N
     kept, anew = (play(language, SmallHouse(PLACES, SHUT), replan_every_step=flag) for flag in (False, True))
     assert anew.won and anew.steps_taken == kept.steps_taken
     assert all(step.decision.startswith("replace") for step in anew.steps[1:])
+
+
+# ---- memory from game to game
+
+
+def play_all(language: Language, games: int, place: str, **options: object) -> list[EpisodeRecord]:
+    """Play games in which the egg is always in the same place, all by one agent."""
+    agent = TextAgent(language.domain, language.parser, language.grounder, AgentOptions(**options))  # type: ignore[arg-type]
+    inside = {name: [thing for thing in things if thing != "egg 1"] for name, things in PLACES.items()}
+    inside[place] = [*inside[place], "egg 1"]
+    return [agent.play(SmallHouse(inside, SHUT), SPEC) for _ in range(games)]
+
+
+def test_kept_memory_learns_where_things_are(language: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graph_planner_ros.benchmarks.worlds.agent.domain_prior", lambda domain: None)
+    for place in ("cabinet 2", "fridge 1"):
+        records = play_all(language, 8, place, keep_memory=True)
+        for record in records[5:]:
+            first = next(step.command for step in record.steps if step.command.startswith("go to"))
+            assert first.split()[2] == place.split()[0], "places of the kind in which it was before come first"
+            assert record.steps_taken <= records[0].steps_taken
+
+
+def test_without_it_every_game_is_the_first(language: Language) -> None:
+    for options in ({}, {"uniform_costs": True}):
+        steps = [record.steps_taken for record in play_all(language, 3, "cabinet 2", **options)]
+        assert len(set(steps)) == 1
+
+
+def test_uniform_costs_learn_nothing(language: Language) -> None:
+    records = play_all(language, 3, "cabinet 2", keep_memory=True, uniform_costs=True)
+    assert len({record.steps_taken for record in records}) == 1 and all(record.won for record in records)
+
+
+def test_what_is_learned_is_about_kinds_of_places_and_not_kept_in_the_domain(language: Language) -> None:
+    first = play(language, SmallHouse(PLACES, SHUT))
+    play_all(language, 6, "fridge 1", keep_memory=True)
+    again = play(language, SmallHouse(PLACES, SHUT))
+    assert [step.command for step in again.steps] == [step.command for step in first.steps]
+
+
+# ---- the clock
+
+
+class Hurried(MimirEngine):
+    """Says of some of its plans that the clock has ended the search."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.left = count
+
+    def solve(self, *arguments: object, **options: object) -> EngineResult:
+        self.left -= 1
+        return dataclasses.replace(super().solve(*arguments, **options), by_clock=self.left >= 0)  # type: ignore[arg-type]
+
+
+def test_a_search_that_the_clock_has_ended_is_in_the_record(language: Language) -> None:
+    for count in (0, 1):
+        agent = TextAgent(language.domain, language.parser, language.grounder, engine=Hurried(count))
+        record = agent.play(SmallHouse(PLACES, SHUT), SPEC)
+        assert record.won and record.by_clock == count
+        assert [step.index for step in record.steps if step.by_clock] == [1] * count
+        assert EpisodeRecord.from_json(record.to_json()) == record

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from graph_planner_ros.benchmarks.worlds import process, robotouille
 from graph_planner_ros.benchmarks.worlds.agent import TextAgent
 from graph_planner_ros.benchmarks.worlds.game import GameSpec, GameStatus, WorldUnavailableError
-from graph_planner_ros.benchmarks.worlds.process import EngineProcess
+from graph_planner_ros.benchmarks.worlds.process import EngineError, EngineProcess
 from graph_planner_ros.benchmarks.worlds.robotouille import Installation, RobotouilleGame, list_games, step_limit
+from graph_planner_ros.benchmarks.worlds.robotouille_tasks import make_tasks
+from graph_planner_ros.cli import app
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.domain.symbols import Atom, Goal, GoalLiteral, GoalVariable
 from graph_planner_ros.language.interface import Context
@@ -84,6 +87,106 @@ def test_damaged_data_are_refused_with_the_line(tmp_path: Path) -> None:
             list_games(path)
     with pytest.raises(ValueError, match="no family"):
         list_games(path, ["simultaneous"])
+
+
+def test_a_limit_is_that_of_every_task_also_of_those_that_have_none(tmp_path: Path) -> None:
+    path = rows(tmp_path, row("asynchronous", "3.1_lettuce_cheeseburger", 42), row("asynchronous", "5_potato_soup", 42))
+    assert {item.group: item.limit for item in list_games(path, steps=33)} == {
+        "3.1_lettuce_cheeseburger": 33, "5_potato_soup": 33,
+    }  # fmt: skip
+
+
+def test_a_folder_of_tasks_is_played_as_it_is_drawn(tmp_path: Path) -> None:
+    for family, task in (("synchronous", "1_toast"), ("synchronous", "0_egg"), ("asynchronous", "2_stew")):
+        (tmp_path / family).mkdir(exist_ok=True)
+        (tmp_path / family / f"{task}.json").write_text(json.dumps({"goal": task}))
+    assert robotouille.has_tasks(tmp_path)
+    games = list_games(tmp_path)
+    assert [item.name for item in games] == ["synchronous/0_egg/0", "synchronous/1_toast/0", "asynchronous/2_stew/0"]
+    assert games[0].data == {"environment": {"goal": "0_egg"}} and games[0].seed == 0
+    (tmp_path / "synchronous" / "3_x.json").write_text("{")
+    with pytest.raises(ValueError, match=r"3_x\.json"):
+        list_games(tmp_path)
+
+
+# ---- other seeds
+
+
+BUILDER = """
+import json, os
+def load_environment(name):
+    with open(os.path.join(os.path.dirname(__file__), "examples", name)) as file:
+        return json.load(file)
+"""
+GENERATOR = """
+import random
+def randomize_environment(environment, seed, noisy_randomization=False):
+    random.seed(seed)
+    if environment["name"] == "never" or (environment["name"] == "seldom" and seed % 3):
+        raise AssertionError("no place")
+    return {**environment, "seed": seed, "number": random.random()}
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout that has nothing but a generator and three tasks."""
+    folder = tmp_path / "checkout" / "environments" / "env_generator"
+    examples = folder / "examples"
+    for family, task in (("synchronous", "1_toast"), ("synchronous", "0_egg"), ("asynchronous", "2_stew")):
+        (examples / family).mkdir(parents=True, exist_ok=True)
+        (examples / family / f"{task}.json").write_text(json.dumps({"name": task.split("_")[1]}))
+    (folder / "builder.py").write_text(BUILDER)
+    (folder / "procedural_generator.py").write_text(GENERATOR)
+    return tmp_path / "checkout"
+
+
+@pytest.mark.parametrize("name", ["made.jsonl", "made.jsonl.gz"])
+def test_tasks_for_other_seeds_are_made_by_the_checkouts_generator(checkout: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    assert make_tasks(checkout, Path(sys.executable), out, (7, 8)) == 6
+    games = list_games(out)
+    assert [item.name for item in games] == [
+        "synchronous/0_egg/7", "synchronous/0_egg/8", "synchronous/1_toast/7", "synchronous/1_toast/8",
+        "asynchronous/2_stew/7", "asynchronous/2_stew/8",
+    ]  # fmt: skip
+    assert [item.data["environment"]["seed"] for item in games] == [7, 8] * 3
+    before = out.read_bytes()
+    assert make_tasks(checkout, Path(sys.executable), out, (7, 8)) == 6 and out.read_bytes() == before
+
+
+def test_a_seed_that_gives_no_kitchen_has_that_of_the_next_one(checkout: Path, tmp_path: Path) -> None:
+    examples = checkout / "environments" / "env_generator" / "examples" / "synchronous"
+    (examples / "0_egg.json").write_text('{"name": "seldom"}')
+    told: list[str] = []
+    out = tmp_path / "made.jsonl"
+    make_tasks(checkout, Path(sys.executable), out, (4,), ("synchronous",), told.append)
+    game = list_games(out)[0]
+    assert game.seed == 4 and game.data["environment"]["seed"] == 6
+    assert len(told) == 1 and "0_egg" in told[0] and "seed 6" in told[0]
+    (examples / "0_egg.json").write_text('{"name": "never"}')
+    with pytest.raises(EngineError, match="no kitchen for synchronous/0_egg"):
+        make_tasks(checkout, Path(sys.executable), out, (4,), ("synchronous",))
+    assert list_games(out)[0] == game  # the file is as it was
+
+
+def test_what_cannot_be_made_is_refused_by_name(checkout: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made.jsonl"
+    with pytest.raises(ValueError, match="no family 'simultaneous'"):
+        make_tasks(checkout, Path(sys.executable), out, (1,), ("simultaneous",))
+    with pytest.raises(WorldUnavailableError, match="portal-cornell/robotouille"):
+        make_tasks(tmp_path, Path(sys.executable), out, (1,))
+    call = ["bench", "robotouille-tasks", "--out", str(out), "--python", sys.executable]
+    for arguments, code, words in (
+        (["--checkout", str(checkout), "--seeds", "none"], 2, "--seeds"),
+        (["--checkout", str(tmp_path)], 3, "portal-cornell/robotouille"),
+        (["--checkout", str(checkout), "--split", "both"], 2, "no family 'both'"),
+    ):
+        result = CliRunner().invoke(app, [*call, *arguments])
+        assert result.exit_code == code and words in " ".join(result.output.split())
+        assert not out.exists()
+    result = CliRunner().invoke(app, [*call, "--checkout", str(checkout), "--seed", "3", "--seeds", "2"])
+    assert result.exit_code == 0 and [item.seed for item in list_games(out)] == [3, 4] * 3
 
 
 # ---- a game
@@ -198,3 +301,19 @@ def test_soup_is_made_in_the_real_kitchen() -> None:
         played.close()
     assert record.status == "won" and record.invalid == 0 and record.steps_taken <= 30
     assert any(step.command == "Do nothing" or "potato1" in step.command for step in record.steps)
+
+
+@real
+def test_the_same_game_is_played_alike_twice() -> None:
+    domain = load_domain("robotouille")
+    language = load_language(domain)
+    found = GameSpec("robotouille", "soup", "5_potato_soup", "asynchronous", 40, 0, {"environment": KITCHEN})
+    courses = []
+    for _ in range(2):
+        played = RobotouilleGame(found, Installation(CHECKOUT, PYTHON))
+        try:
+            record = TextAgent(domain, language.parser, language.grounder).play(played, found)
+        finally:
+            played.close()
+        courses.append([(step.command, step.observation, step.decision, step.facts) for step in record.steps])
+    assert courses[0] == courses[1]

@@ -123,21 +123,77 @@ def test_foreign_words_are_no_facts(language: Language, text: str) -> None:
     ("goal", "wanted"),
     [
         (GOAL, ["read(Cookbook)"]),
-        ("First off, travel west. Then, recover the passkey from the bench. That's it!", ["holding(passkey)"]),
+        ("First off, travel west. Then, recover the passkey from the bench. That's it!",
+         ["exit_of(?, {here})", "towards(?, west)", "leads_to(?, ?)", "at(?)", "holding(passkey)"]),
         ("Then, retrieve the old key from the antique trunk. That done, rest the milk on the stove inside the kitchen.",
          ["holding(old key)", "lies_on(milk, stove)"]),
         ("Your task for today is to recover the coin from the floor of the bedroom.", ["holding(coin)"]),
-        ("Insert the key into the gate's lock. Then, pick-up the latchkey from the floor.", ["holding(latchkey)"]),
+        ("Insert the key into the gate's lock. Then, pick-up the latchkey from the floor.",
+         ["door_of(gate, ?)", "not locked(gate)", "holding(latchkey)"]),
         ("Sing a song.", []),
+        ("", ["at(Unexplored)"]),
+        # the engine's grammar of instructions, step by step, blended and in its plain theme
+        ("First stop, you can put the glass into the display within the cellar.", ["in(glass, display)"]),
+        ("Then, place the used cane on the floor of the bar.", ["in(used cane, bar)"]),
+        ("After placing the egg on the bed, make absolutely sure that the old chest in the attic is wide open.",
+         ["part_of(old chest, ?)", "not closed(old chest)"]),
+        ("And then, doublecheck that the old chest in the attic is unlocked.",
+         ["part_of(old chest, ?)", "not locked(old chest)"]),
+        ("Unlock the red locker within the old attic with the red key.",
+         ["part_of(red locker, ?)", "not locked(red locker)"]),
+        ("Lock the American gate with the American passkey.", ["locked(American gate)"]),
+        ("Put the key into the red box to lock it.", ["locked(red box)"]),
+        ("Make sure that the red box inside the attic is shut.", ["closed(red box)"]),
+        ("Ensure that the gate is open.", ["door_of(gate, ?)", "not closed(gate)"]),
+        ("Put the lightbulb inside the chest in the cubicle.", ["in(lightbulb, chest)"]),
+        ("Close chest after placing the egg in it.", ["in(egg, chest)", "closed(chest)"]),
+        ("Open the locked safe using the key and take the egg.",
+         ["part_of(safe, ?)", "not closed(safe)", "holding(egg)"]),
+        ("From in the closed box, take the egg.", ["holding(egg)"]),
+        ("Take the egg from within the locked ugly box.", ["holding(egg)"]),
+        ("Take the key and use it to unlock the safe.", ["part_of(safe, ?)", "not locked(safe)"]),
+        ("Eat the old egg. Alright, thanks!", ["eaten(old egg)"]),
+        ("First, open box6. Next, insert thing26 into box0. Next, drop thing3 in room4. Next, unlock door4 with key3.",
+         ["part_of(box6, ?)", "not closed(box6)", "in(thing26, box0)", "in(thing3, room4)", "door_of(door4, ?)",
+          "not locked(door4)"]),
     ],
 )  # fmt: skip
 def test_objectives_become_goals(language: Language, goal: str, wanted: list[str]) -> None:
     found = language.parser.goals(goal, Context())
     texts = []
     for item in found:
-        called = {v.name: v.instance or v.class_name or "" for v in item.variables}
-        texts += [f"{li.predicate}({', '.join(called.get(a, a) for a in li.arguments)})" for li in item.literals]
+        called = {v.name: v.instance or v.class_name or "?" for v in item.variables}
+        texts += [
+            f"{'' if li.positive else 'not '}{li.predicate}({', '.join(called.get(a, a) for a in li.arguments)})"
+            for li in item.literals
+        ]
     assert texts == wanted
+
+
+@pytest.mark.parametrize("longer", ["dumbbell stand", "dumbbell rack", "dumbbell box 2"])
+def test_a_name_that_starts_with_another_is_not_taken_for_it(language: Language, longer: str) -> None:
+    belief = read(language, "-= Gym =-\n", ("examine dumbbell", "take dumbbell", f"examine {longer}"))
+    assert {"in(dumbbell, Gym)", f"part_of({longer}, Gym)"} <= told(belief)
+
+
+def test_what_commands_tell_of_exits_is_believed(language: Language) -> None:
+    belief = read(language, "-= Gym =-\nThere are unguarded exits to the south and west.\n", ("go south", "go west"))
+    assert {"leads_to(Gym south, beyond Gym south)", "leads_to(Gym west, beyond Gym west)"} <= told(belief)
+
+
+def test_a_world_that_offers_more_than_it_allows_teaches_its_limit(language: Language) -> None:
+    commands = ("drop egg", "drop milk", "take flour", "examine flour")
+    belief = read(language, "-= Gym =-\n", commands)
+    assert "load(n0)" in told(belief)
+    read(language, "You're carrying too many things already.\n\n> -= Gym =-0/3", commands, belief)
+    assert {"load(n2)", "next(n1, n2)"} <= told(belief)
+    assert "next(n2, n3)" not in told(belief)
+
+
+def test_what_lies_on_a_stove_is_there(language: Language) -> None:
+    belief = read(language, "-= Kitchen =-\n", ("examine stove", "take egg from stove"))
+    assert "lies_on(egg, stove)" in told(belief)
+    assert "egg" in belief.state().objects
 
 
 # ---- rooms that nobody has seen
@@ -209,6 +265,65 @@ def test_what_is_carried_is_looked_at_before_it_is_cut(language: Language) -> No
     assert play(language, game)[0] == "won"
     assert "inventory" in game.commands
     assert not any(command.startswith(("slice", "chop")) and "carrot" in command for command in game.commands)
+
+
+class Silent(SmallKitchen):
+    """The small kitchen without a word of what is to be done."""
+
+    def _answer(self, text: str) -> Observation:
+        found = super()._answer(text)
+        return Observation(found.text, found.commands, "", found.status)
+
+
+def test_who_is_not_told_what_to_do_looks_around(language: Language) -> None:
+    game = Silent()
+    play(language, game, 4)
+    assert game.commands[:2] == ["open wooden door", "go east"]
+
+
+class Corridor:
+    """Three rooms in a row; who is in the last one and has shut the box there has won."""
+
+    ROOMS = ("Hall", "Attic", "Den")
+    GOAL = "First, go east. Then, try to travel east. That done, lock the red box with the red key."
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+        self.reset()
+
+    def reset(self) -> Observation:
+        self._room, self._box = 0, "open"
+        return self._answer()
+
+    def step(self, command: str) -> Observation:
+        self.commands.append(command)
+        self._room += {"go east": 1, "go west": -1}.get(command, 0)
+        self._box = {"close red box": "closed", "open red box": "open"}.get(command, self._box)
+        if command.startswith("lock"):
+            self._box = "locked"
+        return self._answer()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def _answer(self) -> Observation:
+        commands = ["inventory", "look", "drop red key", "examine red key"]
+        commands += ["go east"] if self._room < 2 else ["examine red box"]
+        commands += ["go west"] if self._room else []
+        if self._room == 2:
+            commands += {"open": ["close red box"], "closed": ["open red box", "lock red box with red key"]}.get(
+                self._box, ["unlock red box with red key"]
+            )
+        status = GameStatus.WON if self._box == "locked" else GameStatus.RUNNING
+        return Observation(f"-= {self.ROOMS[self._room]} =-\n", tuple(commands), self.GOAL, status)
+
+
+def test_instructions_are_followed_step_by_step(language: Language) -> None:
+    game = Corridor()
+    spec = GameSpec("textworld", "small", "custom", "test", 20)
+    record = TextAgent(language.domain, language.parser, language.grounder).play(game, spec)
+    assert record.status == "won"
+    assert game.commands == ["go east", "go east", "close red box", "lock red box with red key"]
 
 
 def test_the_same_game_is_played_the_same_way_twice(language: Language) -> None:
@@ -318,6 +433,11 @@ def test_real_games_are_made_and_won(tmp_path: Path, language: Language, family:
 
 def test_nothing_is_eaten_just_to_see_what_happens(language: Language) -> None:
     class Riddle(SmallKitchen):
+        def reset(self) -> Observation:
+            super().reset()
+            self._at["cookbook"] = "nowhere"
+            return self._answer(self._describe())
+
         def _answer(self, text: str) -> Observation:
             found = super()._answer(text)
             return Observation(found.text, found.commands, "Sing a song.", found.status)

@@ -38,9 +38,13 @@ class Server:
         self._logic = Path(ALFRED_PDDL_PATH).read_text()
         self._grammar = Path(ALFRED_TWL2_PATH).read_text()
         self._game: Any = None
+        self._started: tuple[str, str] | None = None
 
     def do_start(self, goal: str, pddl_problem: str) -> dict[str, Any]:
-        """Start a game."""
+        """Start a game; the one that is loaded already starts anew, without being translated again."""
+        if self._started == (goal, pddl_problem):
+            return self._answer(self._game.reset())
+        self._started = None
         content = {
             "pddl_domain": self._logic,
             "grammar": self._grammar.replace("UNKNOWN GOAL", goal),
@@ -60,6 +64,7 @@ class Server:
                         "the game has no solution: the engine's own translator proves that its goal cannot be reached"
                     ) from error
                 raise
+        self._started = goal, pddl_problem
         return self._answer(self._game.reset())
 
     def do_step(self, command: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs Robotouille's own generator of kitchens for `benchmarks/worlds/robotouille_tasks.py`; see `channel` for the pipe.
+"""Runs Robotouille's own generator of kitchens for `benchmarks/worlds/robotouille_tasks.py`; the pipe is `channel`'s.
 
 Arguments: the checkout of portal-cornell/robotouille. The generator needs nothing but Python itself.
 """

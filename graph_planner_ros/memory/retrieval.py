@@ -1,0 +1,264 @@
+"""What past episodes did in a situation like the present one (GiG, experience retrieval).
+
+The steps whose scenes are nearest are looked up; their actions are carried over to the present things by roles
+(`lifting`), and only what applies at present is returned. Whatever is in the bank, an action that does not apply, or a
+thing of a class that the domain does not have, never comes out; an episode that cannot be read is left out and counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.state import is_applicable
+from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
+from graph_planner_ros.memory.exact_bank import ExperienceSource, NeighbourLike
+from graph_planner_ros.memory.experience import Episode, EpisodeStatus, SceneEncoder
+from graph_planner_ros.memory.goal_shapes import GoalMatch, match_goals
+from graph_planner_ros.memory.lifting import Lifted, labels_of, lift_action, lift_sequence
+from graph_planner_ros.memory.place_counts import PlaceCounter
+from graph_planner_ros.memory.roles import Situation
+from graph_planner_ros.scene.facts import symbolic_state
+from graph_planner_ros.scene.graph import SceneGraph
+
+logger = logging.getLogger(__name__)
+
+TAU = 0.1
+"""Cosine distance up to which experience is taken as fitting (GiG)."""
+BREADTH = 32
+"""Near steps that are looked at in one retrieval."""
+MISFIT = 0.5
+"""How much distance it counts for that nothing agrees in the roles of the things."""
+FAILURE = 0.2
+"""How much distance it counts for that an action always failed, where the ranking uses success."""
+LEAST_AGREEMENT = 0.35
+"""Agreement of roles below which a remembered action is not carried over."""
+FOLLOWING = 12
+"""Actions after the first that are carried over at most."""
+CACHED_SITUATIONS = 2048
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+
+
+@dataclass(frozen=True)
+class RetrievedAction:
+    """A remembered action, carried over to the present.
+
+    Attributes:
+        action: applies at present. following: what was done afterwards, as far as it can be carried over; each applies
+            in the state that the domain predicts before it.
+        distance: cosine distance of the scenes. agreement: of the things' roles, 0 to 1.
+        age: seconds since the episode began. origin: where the episode comes from.
+        episode_id, index: of the remembered step. binding: remembered thing -> present one.
+        goal: what the goals have in common.
+        success_rate: of the remembered attempts at this action nearby, with Laplace's correction.
+        support: remembered steps that say the same.
+    """
+
+    action: GroundAction
+    following: tuple[GroundAction, ...]
+    distance: float
+    age: float
+    origin: str
+    episode_id: str
+    index: int
+    binding: Mapping[str, str] = field(hash=False)
+    success_rate: float = 0.5
+    agreement: float = 1.0
+    goal: GoalMatch | None = None
+    support: int = 1
+
+
+@dataclass
+class _Candidate:
+    """A lifted action with the best of the steps that say so, and how all that say so ended."""
+
+    lifted: Lifted
+    neighbour: NeighbourLike
+    episode: Episode
+    goal: GoalMatch
+    cost: float
+    support: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class Retriever:
+    """Looks up experience.
+
+    Args:
+        domain: of all episodes; those of other domains are left out. bank: of experience. encoder: of the bank.
+        tau: cosine distance up to which experience fits; None: the encoder's own, chosen on held-out data, or 0.1.
+        breadth: near steps that are looked at.
+        rank_by_success: actions that failed in the past rank lower, and failed episodes are looked at for that.
+        compare_goals: what served a goal of the same shape ranks first.
+        clock: seconds since 1970, for the age of experience.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        bank: ExperienceSource,
+        encoder: SceneEncoder,
+        tau: float | None = None,
+        *,
+        breadth: int = BREADTH,
+        rank_by_success: bool = False,
+        compare_goals: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if tau is None:
+            tau = float(getattr(encoder, "tau", TAU))
+        if not 0.0 <= tau <= 2.0 or breadth < 1:
+            raise ValueError(f"expected 0 <= tau <= 2 and breadth >= 1, got {tau} and {breadth}")
+        self.domain = domain
+        self.bank = bank
+        self.encoder = encoder
+        self.tau = tau
+        self.breadth = breadth
+        self.rank_by_success = rank_by_success
+        self.compare_goals = compare_goals
+        self.skipped = 0
+        self._clock = clock
+        self._situations: OrderedDict[tuple[str, int], Situation] = OrderedDict()
+        self._counter = PlaceCounter(domain, bank)
+
+    def retrieve(
+        self,
+        scene: SceneGraph,
+        state: SymbolicState,
+        goals: Sequence[Goal],
+        *,
+        count: int = 3,
+        exclude_episode: str | None = None,
+    ) -> list[RetrievedAction]:
+        """Return what past episodes did in a situation like this, best first, each action once.
+
+        Args:
+            scene: as it is believed. state: the same as facts; may hold more, such as placeholders for unseen things.
+            goals: that are pursued. count: of actions at most. exclude_episode: is left out.
+        """
+        labels = labels_of([scene], self.domain)
+        present = Situation(self.domain, state, goals, labels)
+        near = self.bank.nearest(
+            self.encoder.encode([scene])[0],
+            self.breadth,
+            successful_only=not self.rank_by_success,
+            exclude_episode=exclude_episode,
+        )
+        candidates: dict[GroundAction, _Candidate] = {}
+        for neighbour in near:
+            if neighbour.distance > self.tau:
+                break
+            try:
+                self._consider(neighbour, present, candidates)
+            except _UNREADABLE as error:
+                self._skip(neighbour, error)
+        usable = [c for c in candidates.values() if c.support and is_applicable(self.domain, state, c.lifted.action)]
+        usable.sort(key=self._rank)
+        return [self._retrieved(candidate, present) for candidate in usable[:count]]
+
+    def places(
+        self, scene: SceneGraph, goals: Sequence[Goal], class_name: str, candidates: Mapping[str, str]
+    ) -> dict[str, float]:
+        """Return how probable it is that each place holds a thing of a class, by what past episodes saw; see
+        `PlaceCounter.chances`."""
+        return self._counter.chances(scene, goals, class_name, candidates)
+
+    # ---- candidates
+
+    def _consider(
+        self, neighbour: NeighbourLike, present: Situation, candidates: dict[GroundAction, _Candidate]
+    ) -> None:
+        """Carry a near step over, and count it for or against the action that comes of it."""
+        episode = self.bank.episode(neighbour.episode_id)
+        step = episode.steps[neighbour.index]
+        if step.action is None or episode.header.domain != self.domain.name:
+            return
+        lifted = lift_action(self._situation(episode, neighbour.index), step.action, present)
+        if lifted is None or lifted.agreement < LEAST_AGREEMENT:
+            return
+        good = step.succeeded is not False and episode.header.status is EpisodeStatus.SUCCEEDED
+        goal = match_goals(episode.header.goals, present.goals)
+        cost = neighbour.distance + MISFIT * (1.0 - lifted.agreement)
+        known = candidates.get(lifted.action)
+        if known is None:
+            known = candidates[lifted.action] = _Candidate(lifted, neighbour, episode, goal, cost)
+        elif good and (not known.support or self._closer(goal, cost) < self._closer(known.goal, known.cost)):
+            known.lifted, known.neighbour, known.episode, known.goal, known.cost = (
+                lifted,
+                neighbour,
+                episode,
+                goal,
+                cost,
+            )
+        known.support += good
+        known.succeeded += good
+        known.failed += not good
+
+    def _closer(self, goal: GoalMatch, cost: float) -> tuple[float, ...]:
+        return (-goal.tier, -goal.overlap, cost) if self.compare_goals else (cost,)
+
+    def _rank(self, candidate: _Candidate) -> tuple[object, ...]:
+        cost = candidate.cost + (FAILURE * (1.0 - _rate(candidate)) if self.rank_by_success else 0.0)
+        return (*self._closer(candidate.goal, round(cost, 6)), -candidate.support, candidate.lifted.action)
+
+    def _retrieved(self, candidate: _Candidate, present: Situation) -> RetrievedAction:
+        header, neighbour = candidate.episode.header, candidate.neighbour
+        return RetrievedAction(
+            candidate.lifted.action,
+            self._following(candidate, present),
+            neighbour.distance,
+            max(0.0, self._clock() - header.started),
+            header.origin,
+            header.episode_id,
+            neighbour.index,
+            candidate.lifted.binding,
+            _rate(candidate),
+            candidate.lifted.agreement,
+            candidate.goal,
+            candidate.support,
+        )
+
+    def _following(self, candidate: _Candidate, present: Situation) -> tuple[GroundAction, ...]:
+        start = candidate.neighbour.index
+        steps: list[tuple[Situation, GroundAction]] = []
+        try:
+            for number in range(start, min(start + 1 + FOLLOWING, len(candidate.episode.steps))):
+                action = candidate.episode.steps[number].action
+                if action is None:
+                    break
+                steps.append((self._situation(candidate.episode, number), action))
+            return lift_sequence(steps, candidate.lifted, present, LEAST_AGREEMENT)
+        except _UNREADABLE as error:
+            self._skip(candidate.neighbour, error)
+            return ()
+
+    def _situation(self, episode: Episode, index: int) -> Situation:
+        """Return the situation of a remembered step; what it names and sees only later has its class of later."""
+        key = (episode.header.episode_id, index)
+        known = self._situations.get(key)
+        if known is None:
+            labels = labels_of((step.scene for step in episode.steps), self.domain)
+            state = symbolic_state(episode.steps[index].scene, self.domain)
+            known = self._situations[key] = Situation(self.domain, state, episode.header.goals, labels)
+            if len(self._situations) > CACHED_SITUATIONS:
+                self._situations.popitem(last=False)
+        self._situations.move_to_end(key)
+        return known
+
+    def _skip(self, neighbour: NeighbourLike, error: Exception) -> None:
+        self.skipped += 1
+        logger.debug("step %s of episode %s left out: %r", neighbour.index, neighbour.episode_id, error)
+
+
+def _rate(candidate: _Candidate) -> float:
+    return (candidate.succeeded + 1.0) / (candidate.succeeded + candidate.failed + 2.0)
+
+
+def first_actions(retrieved: Iterable[RetrievedAction]) -> tuple[GroundAction, ...]:
+    """Return only the actions."""
+    return tuple(item.action for item in retrieved)
