@@ -49,18 +49,19 @@ def kitchen(
     from graph_planner_ros.benchmarks.advice_worlds import kitchen_settings
     from graph_planner_ros.domain.domain import load_domain
     from graph_planner_ros.memory.episode_files import read_episodes
+    from graph_planner_ros.planning.prior import domain_prior
     from graph_planner_ros.sim.layouts import LAYOUTS, get_layout
 
     def made() -> Iterable[Setting]:
         chosen = [get_layout(name).name for name in layouts.split(",") if name] or list(LAYOUTS)
         known = list(read_episodes(episodes))
         numbers = numbers_of(seeds)
-        if both := sorted({episode.header.seed for episode in known} & set(numbers)):
+        if both := sorted(set(numbers) & {episode.header.seed for episode in known}):
             raise ValueError(f"these seeds of kitchens are among the episodes already: {both}")
         return kitchen_settings(load_domain("household"), known, chosen, numbers, tasks, bank, seed)
 
-    # the household domain has no learned prior
-    _run(AdviceReport("kitchen", bank), made, variants([True], ablations), json_file)
+    priors = [False] if domain_prior(load_domain("household")) is None else [False, True]
+    _run(AdviceReport("kitchen", bank), made, variants(priors, ablations), json_file)
 
 
 @app.command()
@@ -124,6 +125,8 @@ def show(report: AdviceReport) -> None:
     rows = [_row(item) for item in report.comparisons]
     heads = ("variant", "tasks", "steps without", "with", "change [95 %]", "solved without", "with", "p")
     console.print(table(f"advice, {report.world}", heads, rows))
+    if report.shortest is not None:
+        console.print(f"who knows where everything is needs {report.shortest:.2f} steps")
     for task, why in report.left_out.items():
         console.print(escape(f"left out: {task}: {why}"), soft_wrap=True)
 

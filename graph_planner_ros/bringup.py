@@ -98,12 +98,16 @@ class NodeSpec:
     stop_order: int = 0
 
 
-def parse_arguments(given: Sequence[str]) -> dict[str, str]:
-    """Return all arguments of a command line of ``name:=value`` words; ValueError as from `check_arguments`."""
+def parse_arguments(given: Sequence[str], others: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return all arguments of a command line of ``name:=value`` words; ValueError as from `check_arguments`.
+
+    Args:
+        others: values of arguments that the words do not name.
+    """
     wrong = [word for word in given if ":=" not in word]
     if wrong:
         raise ValueError(f"expected name:=value, not {', '.join(wrong)}")
-    return check_arguments(dict(word.split(":=", 1) for word in given))
+    return check_arguments({**(others or {}), **dict(word.split(":=", 1) for word in given)})
 
 
 def check_arguments(given: Mapping[str, str]) -> dict[str, str]:
@@ -138,6 +142,7 @@ def check_world(arguments: Mapping[str, str]) -> None:
         ValueError: there is no such split or game.
     """
     if arguments["sim"] in TEXT_WORLDS:
+        from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
         from graph_planner_ros.bridges.text_world import open_world, world_settings
 
         limit = int(arguments["limit"]) if arguments["limit"] else None
@@ -150,7 +155,18 @@ def check_world(arguments: Mapping[str, str]) -> None:
             checkout=arguments["checkout"],
             python=arguments["world_python"],
         )
-        open_world(settings)
+        try:
+            open_world(settings)
+        except WorldUnavailableError as error:
+            raise WorldUnavailableError(_in_our_words(str(error))) from None
+
+
+def _in_our_words(text: str) -> str:
+    """Return a sentence of a world, which speaks of the options of ``bench``, with the arguments of the bring-up."""
+    for option, argument in (("--python", "world_python:="), ("--checkout", "checkout:="), ("--data", "data:="),
+                             ("--games", "data:=")):  # fmt: skip
+        text = text.replace(option, argument)
+    return text
 
 
 def _problem(argument: Argument, value: str) -> str:

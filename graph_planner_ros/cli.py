@@ -211,6 +211,10 @@ def disturb(
 
 @app.command()
 def demo(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="name:=value, as for up; sim:=alfworld plays a game of a text world.", show_default=False),
+    ] = None,
     instruction: Annotated[str | None, typer.Option(help="What the robot is to do.", show_default=False)] = None,
     layout: Annotated[str, typer.Option(help="Kitchen; empty: the first.")] = "",
     seed: Annotated[int, typer.Option(help="Seed of the kitchen.", min=0)] = 0,
@@ -220,16 +224,17 @@ def demo(
     runs: RunsFolder = Path("runs"),
     json_file: JsonFile = None,
 ) -> None:
-    """Start everything in the simulated kitchen, carry out one instruction, and end everything."""
+    """Start everything, in the simulated kitchen or a text world, carry out one instruction, and end everything."""
     from graph_planner_ros import bringup
     from graph_planner_ros.running import run_demo
 
     arguments = {"layout": layout, "seed": str(seed), "real_time_factor": str(speed), "engine": engine}
-    text = instruction or bringup.DEMO_INSTRUCTION
     try:
-        bringup.check_arguments(arguments)
+        arguments = bringup.parse_arguments(words or [], arguments)
     except ValueError as error:
         raise fail(str(error), 2) from None
+    own_goal = arguments["sim"] in bringup.TEXT_WORLDS
+    text = instruction or ("" if own_goal else bringup.DEMO_INSTRUCTION)
     result, code = run_demo(console, text, arguments, timeout, runs, StopSignal())
     write_json(json_file, result)
     raise typer.Exit(code)

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from graph_planner_ros import memory_collect_cli, memory_training_cli
+from graph_planner_ros import memory_collect_cli, memory_reasoning_cli, memory_training_cli
 from graph_planner_ros.console import Terminal, table
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="The memory of past episodes: its bank, its encoder, its use.", no_args_is_help=True)
 app.add_typer(memory_collect_cli.app, name="collect")
 app.registered_commands.extend(memory_training_cli.app.registered_commands)
+app.registered_commands.extend(memory_reasoning_cli.app.registered_commands)
 console = Terminal(highlight=False)
 errors = Console(stderr=True, highlight=False)
 

@@ -94,6 +94,26 @@ def kitchen(
         raise _fail(str(error), 2) from None
 
 
+@app.command()
+def bag(
+    bags: Annotated[list[Path], typer.Argument(help="Recordings, or folders that have some below them.")],
+    out: Out,
+    domain: Annotated[str, typer.Option(help="Folder of config/domains, or a path.")] = "household",
+    everything: Everything = False,
+) -> None:
+    """Take the tasks of recorded runs: scenes, plans and what came of them."""
+    from graph_planner_ros.analysis.bag_experience import episodes_of_bag, find_bags
+    from graph_planner_ros.domain.domain import load_domain
+
+    try:
+        known = {header_id for _, _, header_id in _headers(out)}
+        found = [episode for path in find_bags(bags) for episode in episodes_of_bag(path, load_domain(domain))]
+        new = [episode for episode in found if episode.header.episode_id not in known]
+        _write(out, new, len(new), everything)
+    except (ValueError, OSError) as error:
+        raise _fail(str(error), 2) from None
+
+
 def _collect_world(
     name: str,
     options: dict[str, Path | None],
@@ -142,9 +162,17 @@ def numbers_of(text: str) -> list[int]:
 
 def _known(out: Path) -> set[tuple[str, int | None]]:
     """Return origin and seed of the episodes that a file has."""
+    return {(origin, seed) for origin, seed, _ in _headers(out)}
+
+
+def _headers(out: Path) -> list[tuple[str, int | None, str]]:
+    """Return origin, seed and id of the episodes that a file has."""
     from graph_planner_ros.memory.episode_files import read_episodes
 
-    return {(episode.header.origin, episode.header.seed) for episode in read_episodes(out)} if out.exists() else set()
+    if not out.exists():
+        return []
+    headers = [episode.header for episode in read_episodes(out)]
+    return [(header.origin, header.seed, header.episode_id) for header in headers]
 
 
 def _write(

@@ -45,6 +45,7 @@ def loops(
 ) -> None:
     """Plant cycles of length 1 to 6 in solved episodes, and count what loop detection finds and invents."""
     from graph_planner_ros.benchmarks.memory_loops import LENGTHS, measure_loops
+    from graph_planner_ros.benchmarks.statistics import wilson
     from graph_planner_ros.memory.state_graph import LOOP_THRESHOLD
 
     _check_writable(json_file)
@@ -66,6 +67,10 @@ def loops(
             length: {
                 "found when the first turn ends": _numbers(report.found(length, at_once=True)),
                 "found within one more turn": _numbers(report.found(length)),
+                "planted while something went on": report.planted[length].waiting,
+                "found within one more turn after that": _numbers(
+                    wilson(report.planted[length].after_waiting, report.planted[length].planted)
+                ),
                 "no cycle to plant": report.planted[length].impossible,
             }
             for length in LENGTHS
@@ -78,7 +83,13 @@ def loops(
         at_once, later = report.found(length, at_once=True), report.found(length)
         console.print(
             f"planted cycles of length {length}: found when they close {_percent(at_once)}, "
-            f"within one turn more {_percent(later)}",
+            f"within one turn more {_percent(later)}"
+            + (
+                f"; {report.planted[length].waiting} were planted while something went on; with one turn after that "
+                f"{report.planted[length].after_waiting} of {report.planted[length].planted}"
+                if report.planted[length].waiting
+                else ""
+            ),
             soft_wrap=True,
         )
     for line in report.examples:
@@ -92,6 +103,7 @@ def retrieval(
     held_out: HeldOut,
     encoder: Encoder = SHIPPED,
     tau: Annotated[float, typer.Option(help="Cosine distance up to which experience fits.", min=0, max=2)] = 0.1,
+    bank_limit: Annotated[int, typer.Option(help="At most so many episodes to remember; 0: all.", min=0)] = 0,
     limit: Limit = 0,
     json_file: JsonFile = None,
 ) -> None:
@@ -103,7 +115,11 @@ def retrieval(
     made = _encoder(encoder)
     try:
         report = measure_retrieval(
-            _read(bank), _thinned(_read(held_out), limit), _domain_of(), standard_ways(made, tau), errors.print
+            _thinned(_read(bank), bank_limit),
+            _thinned(_read(held_out), limit),
+            _domain_of(),
+            standard_ways(made, tau),
+            errors.print,
         )
     except SentencesMissingError as error:
         raise _fail(str(error), 3) from None

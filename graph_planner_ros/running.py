@@ -14,6 +14,7 @@ from graph_planner_ros import bringup
 from graph_planner_ros.benchmarks.kitchen import Judge
 from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
 from graph_planner_ros.domain.domain import load_domain
+from graph_planner_ros.msg import TextObservation
 from graph_planner_ros.nodes.client import TaskClient, TaskReport
 from graph_planner_ros.srv import Disturb, PlanTask, StartGame
 from graph_planner_ros.supervisor import LogFollower, ProcessEvent, Supervisor
@@ -21,6 +22,13 @@ from graph_planner_ros.system import System, in_run_directory, new_run_directory
 from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome
 
 Stop = Callable[[], bool]
+RUNNING = TextObservation.RUNNING
+STATUS_WORDS = {
+    RUNNING: "running",
+    TextObservation.WON: "won",
+    TextObservation.LOST: "lost",
+    TextObservation.CRASHED: "crashed",
+}
 START_GAME_TIMEOUT = 600.0
 """Longest wait [s of wall time] for a game to begin: an engine may translate and ground it first."""
 
@@ -56,15 +64,10 @@ def report_as_json(report: TaskReport) -> dict[str, Any]:
 
 
 def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path, stop: Stop) -> int:
-    """Run the system in the foreground with its output on the terminal; 3 if a node could not be kept alive.
-
-    A text world that is not installed, or has no such game, is one sentence, and nothing is started.
-    """
-    try:
-        bringup.check_world(arguments)
-    except (WorldUnavailableError, ValueError, OSError) as error:
-        console.print(f"[red]error[/red] {escape(str(error))}", soft_wrap=True)
-        return 3 if isinstance(error, WorldUnavailableError) else 2
+    """Run the system in the foreground with its output on the terminal; 3 if a node could not be kept alive."""
+    refused = _refuse_world(console, arguments)
+    if refused:
+        return refused[1]
     directory = new_run_directory(runs, "up")
     values = in_run_directory(arguments, directory)
 
@@ -96,6 +99,19 @@ def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path
         console.print(f"[red]error[/red] {escape(failure)}")
         return 3
     return 0
+
+
+def _refuse_world(console: Console, arguments: Mapping[str, str]) -> tuple[str, int] | None:
+    """Say why the text world of the arguments cannot be played, if so; return the sentence and the exit code.
+
+    3: it is not installed; 2: there is no such game.
+    """
+    try:
+        bringup.check_world(arguments)
+    except (WorldUnavailableError, ValueError, OSError) as error:
+        console.print(f"[red]error[/red] {escape(str(error))}", soft_wrap=True)
+        return str(error), 3 if isinstance(error, WorldUnavailableError) else 2
+    return None
 
 
 def _print_lines(console: Console, follower: LogFollower) -> None:
@@ -137,15 +153,19 @@ def run_demo(
 ) -> tuple[dict[str, Any], int]:
     """Start everything, carry out one instruction, end everything; return the result for JSON and the exit code.
 
-    The code is 0 only if the simulator's ground truth agrees that the goal holds.
+    The code is 0 only if the simulator's ground truth, or the text world itself, agrees that the goal holds.
     """
+    refused = _refuse_world(console, arguments)
+    if refused:
+        return {"success": False, "status": "node_lost", "reason": refused[0]}, refused[1]
     start = time.monotonic()
-    directory = new_run_directory(runs, instruction)
-    console.print(f"[bold]instruction[/bold] {escape(instruction)}")
+    talks = arguments["sim"] in bringup.TEXT_WORLDS
+    directory = new_run_directory(runs, instruction or arguments["sim"])
+    console.print(f"[bold]instruction[/bold] {escape(instruction or 'the goal of the game')}")
     with reserve_domain() as domain_id:
         system = System(arguments, directory, domain_id, _teller(console), TaskPrinter(console).show)
         with system:
-            missing = system.wait_ready()
+            missing = system.wait_ready(START_GAME_TIMEOUT if talks else 60.0)
             ready = time.monotonic()
             if missing:
                 report, verdict = None, (False, missing)
@@ -159,6 +179,7 @@ def run_demo(
     content |= {
         "success": verdict[0] and report is not None and report.succeeded,
         "ground_truth": {"goal_holds": verdict[0], "verdict": verdict[1]},
+        "game": game_as_json(system.game) if talks else None,
         "layout": system.arguments["layout"],
         "seed": int(system.arguments["seed"]),
         "wall_time": {"start": ready - start, "task": ended - ready, "stop": over - ended, "total": over - start},
@@ -171,7 +192,7 @@ def run_demo(
         console.print(f"[red]error[/red] {escape(missing)}; see {directory / 'logs'}")
         return content, 3
     print_outcome(console, report)
-    console.print(f"ground truth: {escape(verdict[1])}")
+    console.print(f"{'the world itself' if talks else 'ground truth'}: {escape(verdict[1])}")
     for bag in bags:
         console.print(f"[bold]bag[/bold] {bag}", soft_wrap=True)
     code = exit_code(report)
@@ -179,6 +200,15 @@ def run_demo(
 
 
 def _carry_out(system: System, instruction: str, timeout: float, stop: Stop) -> tuple[TaskReport, tuple[bool, str]]:
+    if system.arguments["sim"] in bringup.TEXT_WORLDS:
+        report = system.execute(instruction, timeout, stop)
+        # what was said last may still be on its way when the task ends
+        system.client.spin_until(lambda: system.game is not None and system.game.status != RUNNING, 2.0, stop)
+        said = game_as_json(system.game)
+        word = f"{said['status']}, {said['commands']} commands, score {said['score']:g}"
+        if instruction.split() in ([], said["goal"].split()):
+            return report, (said["status"] == "won", word)
+        return report, (report.succeeded, f"{word}; it judges no goal but its own, so the belief is taken for it")
     try:
         judge = Judge.for_instruction(load_domain(system.arguments["domain"]), instruction)
     except ValueError as error:
@@ -186,6 +216,21 @@ def _carry_out(system: System, instruction: str, timeout: float, stop: Stop) -> 
     system.on_truth = judge.see
     report = system.execute(instruction, timeout, stop)
     return report, judge.verdict(system.newest_truth())
+
+
+def game_as_json(said: Any) -> dict[str, Any]:
+    """Return how a text world's game stands, from what it said last (a TextObservation; None: nothing)."""
+    if said is None:
+        return {"world": "", "name": "", "goal": "", "status": "unknown", "reason": "", "commands": 0, "score": 0.0}
+    return {
+        "world": said.world,
+        "name": said.game,
+        "goal": said.goal,
+        "status": STATUS_WORDS.get(said.status, "unknown"),
+        "reason": said.reason,
+        "commands": said.step,
+        "score": float(said.score),
+    }
 
 
 def _teller(console: Console) -> Callable[[ProcessEvent], None]:

@@ -86,6 +86,8 @@ class System:
         self.run_directory = run_directory
         self.truth: SceneGraph | None = None
         self.disturbances: list[str] = []
+        self.game: Any = None
+        """What a text world said last (TextObservation)."""
         self.on_truth: Callable[[SceneGraph], None] = lambda graph: None
         self._domain_id, self._on_message = domain_id, on_message
         specs = bringup.processes(self.arguments, run_directory, domain_id)
@@ -101,6 +103,9 @@ class System:
             )
             self._client.node.create_subscription(
                 String, "ground_truth/disturbances", lambda message: self.disturbances.append(message.data), KEPT
+            )
+            self._client.node.create_subscription(
+                messages.TextObservation, "observation_text", self._receive_text, KEPT
             )
         except BaseException:
             self.supervisor.stop()
@@ -147,6 +152,9 @@ class System:
         if not self.client.spin_until(newer, timeout, lambda: bool(self.supervisor.failure())):
             return None
         return self.truth
+
+    def _receive_text(self, message: Any) -> None:
+        self.game = message
 
     def _receive_truth(self, message: Any) -> None:
         self.truth = graph_from_msg(message)

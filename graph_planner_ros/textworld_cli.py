@@ -16,7 +16,7 @@ errors = Console(stderr=True, highlight=False)
 
 def make_textworld_games(
     out: Annotated[Path, typer.Option(help="Folder for the games.", file_okay=False)],
-    make: Annotated[str, typer.Option(help="Family: cooking, treasure, coin, simple or cleaning.")] = "cooking",
+    make: Annotated[str, typer.Option(help="Family: cooking, treasure, coin, simple, custom or cleaning.")] = "cooking",
     level: Annotated[
         str, typer.Option(help="easy, medium, hard (cooking also hardest), or the engine's number of a level.")
     ] = "hard",

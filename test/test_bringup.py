@@ -87,6 +87,74 @@ def test_a_real_robot_gets_no_simulator_and_no_simulated_time() -> None:
     assert all(spec.parameters["use_sim_time"] is False for spec in specs.values())
 
 
+@pytest.mark.parametrize("world", bringup.TEXT_WORLDS)
+def test_a_text_world_stands_for_simulator_and_perception(world: str, tmp_path: Path) -> None:
+    given = {"sim": world, "data": str(tmp_path), "game": "3", "limit": "40", "split": "some", "record": "false"}
+    arguments = bringup.check_arguments({**given, "world_python": "~/python", "state_directory": "/s"})
+    specs = {spec.name: spec for spec in bringup.nodes(arguments)}
+    assert {"executor", "planner", "text_world_bridge"} <= set(specs)
+    assert not {"perception", "mujoco_bridge"} & set(specs)
+    assert all(specs[name].parameters["domain"] == world for name in ("executor", "planner"))
+    assert all(specs[name].parameters["use_sim_time"] is False for name in ("executor", "planner"))
+    assert specs["text_world_bridge"].parameters == {
+        "world": world,
+        "data": str(tmp_path),
+        "game": "3",
+        "limit": 40,
+        "split": "some",
+        "python": str(Path("~/python").expanduser()),
+    }
+    assert specs["text_world_bridge"].stop_order > specs["planner"].stop_order
+    own, shared = bringup.parameter_files(specs["planner"], arguments)
+    assert (own.name, shared.name) == ("planner.yaml", "text_worlds.yaml")
+    assert set(yaml.safe_load(shared.read_text())) == {"/**/planner", "/**/executor"}
+
+
+def test_the_domain_follows_the_sim_unless_it_is_named(tmp_path: Path) -> None:
+    text = {"sim": "alfworld", "data": str(tmp_path)}
+    assert bringup.check_arguments(text)["domain"] == "alfworld"
+    assert bringup.check_arguments({**text, "domain": "mine"})["domain"] == "mine"
+    assert {bringup.check_arguments({"sim": sim})["domain"] for sim in ("mujoco", "none")} == {"household"}
+
+
+def test_a_file_as_game_needs_no_data_and_is_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.z8").touch()
+    monkeypatch.chdir(tmp_path)
+    arguments = bringup.check_arguments({"sim": "textworld", "game": "a.z8"})
+    (bridge,) = [spec for spec in bringup.nodes(arguments) if spec.name == "text_world_bridge"]
+    assert bridge.parameters["game"] == str(tmp_path / "a.z8")
+
+
+def test_a_text_world_that_cannot_be_played_is_found_out_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
+
+    (tmp_path / "valid_seen.jsonl").write_text('{"id": "put-1", "goal": "put a mug in desk", "pddl_problem": ""}\n')
+    given = {"sim": "alfworld", "data": str(tmp_path), "world_python": str(tmp_path / "python")}
+    with pytest.raises(WorldUnavailableError, match="run world alfworld"):
+        bringup.check_world(bringup.check_arguments(given))
+    with pytest.raises(ValueError, match="no game is called 'wash'"):
+        bringup.check_world(bringup.check_arguments({**given, "game": "wash"}))
+    monkeypatch.delenv("ROBOTOUILLE", raising=False)
+    kitchens = tmp_path / "seeded.jsonl"
+    row = '{"family": "synchronous", "task": "0_cheese_sandwich", "seed": 1, "environment": {}}\n'
+    kitchens.write_text(row)
+    with pytest.raises(WorldUnavailableError, match="portal-cornell"):
+        bringup.check_world(bringup.check_arguments({"sim": "robotouille", "data": str(kitchens)}))
+    bringup.check_world(bringup.check_arguments({}))
+
+
+def test_every_node_of_a_text_world_has_a_module_and_a_parameter_file(tmp_path: Path) -> None:
+    arguments = bringup.check_arguments({"sim": "alfworld", "data": str(tmp_path)})
+    for spec in bringup.nodes(arguments):
+        assert importlib.util.find_spec(spec.module) is not None
+        file = bringup.parameter_files(spec, arguments)[0]
+        assert list(yaml.safe_load(file.read_text())) == [f"/**/{spec.name}"]
+
+
 def test_simulated_time_can_be_forced_either_way() -> None:
     for text, expected in (("true", True), ("false", False)):
         specs = bringup.nodes(bringup.check_arguments({"use_sim_time": text}))
@@ -96,7 +164,11 @@ def test_simulated_time_can_be_forced_either_way() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"sim": "gazebo"}, "expected one of mujoco, none"),
+        ({"sim": "gazebo"}, "expected one of mujoco, none, alfworld, robotouille, textworld"),
+        ({"sim": "alfworld"}, "data:=PATH, or game:=FILE"),
+        ({"sim": "textworld", "game": "no_such_file.z8"}, "data:=PATH, or game:=FILE"),
+        ({"limit": "0"}, "expected a whole number from 1"),
+        ({"limit": "ten"}, "expected a whole number from 1"),
         ({"seed": "many"}, "expected a whole number"),
         ({"speed": "1"}, "unknown argument 'speed'"),
         ({"params_file": "/nowhere.yaml"}, "no file /nowhere.yaml"),
@@ -274,3 +346,13 @@ def test_the_kitchens_of_the_bring_up_are_those_of_the_simulator() -> None:
 def test_a_value_that_no_node_could_use_is_refused_before_anything_starts(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"argument {name}:={value}"):
         bringup.check_arguments({name: value})
+
+
+def test_text_worlds_are_planned_for_as_their_benchmarks_are() -> None:
+    from graph_planner_ros.benchmarks.worlds.options import BEAM, AgentOptions
+
+    shared = yaml.safe_load((Path(__file__).parents[1] / "config/params/text_worlds.yaml").read_text())
+    planner, options = shared["/**/planner"]["ros__parameters"], AgentOptions()
+    assert (planner["beam"], planner["max_states"], planner["max_failures"], planner["planning_timeout"]) == (
+        *(BEAM, options.states, options.max_failures, options.timeout),
+    )

@@ -16,14 +16,15 @@ from graph_planner_ros.analysis.bag_writer import BagWriter, Topic
 from graph_planner_ros.console import Terminal
 from graph_planner_ros.conversions import plan_to_msg
 from graph_planner_ros.domain.symbols import GroundAction
+from graph_planner_ros.msg import TextObservation
 from graph_planner_ros.nodes.client import TaskReport
 from graph_planner_ros.planning.result import PlannedStep, TaskStatus
-from graph_planner_ros.running import report_as_json
+from graph_planner_ros.running import game_as_json, report_as_json
 from graph_planner_ros.srv import PlanTask
 from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome, print_planned
 
 COMMANDS = (
-    "up", "send", "demo", "plan", "disturb", "domains", "version", "evaluate kitchen", "benchmark planner",
+    "up", "send", "game", "demo", "plan", "disturb", "domains", "version", "evaluate kitchen", "benchmark planner",
     "bag info", "bag repair",
 )  # fmt: skip
 
@@ -56,6 +57,33 @@ def test_a_json_file_that_cannot_be_written_is_refused_before_the_work(
     (tmp_path / "file").write_text("")
     code, output = run(*command.split(), "--json", str(tmp_path / where))
     assert code == 2 and "--json" in output and "cannot be written" in " ".join(output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", ["up", "demo"])
+@pytest.mark.parametrize(
+    ("words", "expected", "why"),
+    [
+        (["data:={folder}", "world_python:=/no/python"], 3, "run world alfworld"),
+        (["data:={folder}/nowhere"], 3, "data:="),
+        (["data:={folder}", "game:=wash"], 2, "no game is called 'wash'"),
+        ([], 2, "data:=PATH"),
+    ],
+)
+def test_a_text_world_that_cannot_be_played_is_one_sentence_and_nothing_is_started(
+    tmp_path: Path, command: str, words: list[str], expected: int, why: str
+) -> None:
+    (tmp_path / "valid_seen.jsonl").write_text('{"id": "put-1", "goal": "put a mug in desk", "pddl_problem": ""}\n')
+    given = [word.format(folder=tmp_path) for word in words]
+    code, output = run(command, "sim:=alfworld", *given, "--runs", str(tmp_path / "runs"))
+    assert code == expected and why in output and len(output.strip().splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_how_a_game_stands_is_written_as_the_world_said_it() -> None:
+    said = TextObservation(world="alfworld", game="put-1", goal="put a mug in desk", step=7, score=0.5, status=2)
+    found = game_as_json(said)
+    assert (found["name"], found["status"], found["commands"], found["score"]) == ("put-1", "lost", 7, 0.5)
+    assert game_as_json(None)["status"] == "unknown"
 
 
 def test_version() -> None:

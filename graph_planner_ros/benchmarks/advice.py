@@ -212,12 +212,14 @@ class Setting:
     Attributes:
         bank: its episodes. tested: layouts of the tasks. tasks: their names. play: plays one in one variant; raises
             `SkippedError` if it cannot be played at all.
+        shortest: task -> actions of whoever knows where everything is.
     """
 
     bank: list[Episode]
     tested: frozenset[str]
     tasks: list[str]
     play: Callable[[str, Variant], Played]
+    shortest: dict[str, int] = field(default_factory=dict)
 
 
 class SkippedError(RuntimeError):
@@ -231,6 +233,7 @@ def run_settings(
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[str, dict[Variant, Played]]]:
     """Play every task in every variant, fill in the report, and yield each task as it is done."""
+    shortest: list[int] = []
     for setting in settings:
         report.banks.append((check_apart(setting.bank, setting.tested), tuple(sorted(setting.tested))))
         for task in setting.tasks:
@@ -243,5 +246,8 @@ def run_settings(
                 report.left_out[task] = str(error)
                 continue
             report.rows[task] = row
+            if task in setting.shortest:
+                shortest.append(setting.shortest[task])
+                report.shortest = sum(shortest) / len(shortest)
             yield task, row
     report.compare()

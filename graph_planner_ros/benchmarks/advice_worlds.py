@@ -85,7 +85,8 @@ def kitchen_settings(
             record = play_kitchen(domain, MemPlan(domain, engine, positive, advice=advice), task)
             return Played(record.steps_taken if record.won else record.limit, record.won)
 
-        yield Setting(bank, frozenset((layout,)), list(found), play)
+        shortest = {name: task.shortest for name, task in found.items()}
+        yield Setting(bank, frozenset((layout,)), list(found), play, shortest)
 
 
 def text_settings(

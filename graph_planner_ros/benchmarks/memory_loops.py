@@ -33,11 +33,20 @@ BRANCHES = 40
 
 @dataclass
 class PlantedCounts:
-    """What came of the planted cycles of one length: planted, and found when the first and by when the second ended."""
+    """What came of the planted cycles of one length.
+
+    Attributes:
+        planted: cycles. at_once: found when the first turn ended. within_turn: by when the second ended.
+        waiting: planted while something went on by itself, when going round may be waiting.
+        after_waiting: found by when the second turn ended after that must have been over (all others: as within_turn).
+        impossible: places were tried and no cycle was found.
+    """
 
     planted: int = 0
     at_once: int = 0
     within_turn: int = 0
+    waiting: int = 0
+    after_waiting: int = 0
     impossible: int = 0
 
 
@@ -163,14 +172,17 @@ def _plant(
     graph.observe(_embedding(encoder, scene), scene)
     actions = tuple(action for action, _ in cycle)
     embeddings = encoder.encode([after for _, after in cycle])
-    for turn in range(TURNS):
+    waits = -(-graph.waiting // length)  # turns
+    counts.waiting += waits > 0
+    for turn in range(waits + TURNS):
         loop = None
         for (action, after), embedding in zip(cycle, embeddings, strict=True):
             graph.acted(action)
             loop = graph.observe(embedding, after)
         if loop is not None and loop.actions == actions:
             counts.at_once += turn == 0
-            counts.within_turn += 1
+            counts.within_turn += turn < TURNS
+            counts.after_waiting += 1
             return
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.memory.experience import Episode
 from graph_planner_ros.scene.belief import is_fixture, place_relations
-from graph_planner_ros.scene.graph import SceneGraph
+from graph_planner_ros.scene.graph import SceneGraph, SceneNode
 
 
 def mislead(domain: Domain, episodes: Sequence[Episode], seed: int = 0) -> list[Episode]:
@@ -52,7 +52,7 @@ def _moves(domain: Domain, scene: SceneGraph, instead: dict[str, str]) -> dict[s
     """Return place -> the wrong place that stands for it, as far as this home has one of the other class."""
     by_label: dict[str, list[str]] = {}
     for name, node in sorted(scene.nodes.items()):
-        if is_fixture(domain, node):
+        if _can_hold(domain, node):
             by_label.setdefault(node.label, []).append(name)
     moves: dict[str, str] = {}
     for label, names in by_label.items():
@@ -64,6 +64,13 @@ def _moves(domain: Domain, scene: SceneGraph, instead: dict[str, str]) -> dict[s
         targets = by_label.get(other, names)
         moves.update({name: targets[number % len(targets)] for number, name in enumerate(names)})
     return moves
+
+
+def _can_hold(domain: Domain, node: SceneNode) -> bool:
+    """Return whether a node is a place in which things are looked for."""
+    fact = domain.hypotheses.place_fact if domain.hypotheses is not None else None
+    entry = domain.classes.get(node.label)
+    return is_fixture(domain, node) and (fact is None or (entry is not None and fact in entry.facts))
 
 
 def _with_moves(domain: Domain, scene: SceneGraph, moves: dict[str, str]) -> SceneGraph:

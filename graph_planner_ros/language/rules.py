@@ -46,8 +46,8 @@ The file (everything in it is optional):
       go_to: ["go to {to}"]       # parameters of the action, and {here}
       find: []                    # needs no command: it is done when the belief shows its effects
     observe: ["look", "examine {here}"]
-    unlisted: ["take {x}"]          # of `commands`, those that the world takes though it does not list them as admissible;
-                                    # given only after another command for the same action was refused
+    unlisted: ["take {x}"]          # of `commands`, those that the world takes though it does not list them; given only
+                                    # after other words for the same action were refused
     irreversible: ["eat {x}"]       # commands that are not given just to see what happens
 
 A fact may have a condition: ``"locked({d}) unless open {d} or close {d}"``: none of these commands is admissible (and

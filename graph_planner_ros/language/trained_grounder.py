@@ -181,7 +181,7 @@ class _Reader:
             parameters[value] = _parameter(parameter.name)
         forms = []
         for command in commands:
-            page = Page(command[:300], names)
+            page = Page(command[:300], names, qualities=False)
             sentence = read_sentence(page, 0, len(page.text))
             slots = iter(sentence.slots)
             frame, generic, words, named, others = [], [], [], [], 0

@@ -16,8 +16,8 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Atom
 from graph_planner_ros.language.checking import check_fact, type_of
 from graph_planner_ros.language.interface import ObservedFact, ParsedObservation
-from graph_planner_ros.language.trained_offers import OFFER
-from graph_planner_ros.language.trained_text import Sentence
+from graph_planner_ros.language.trained_offers import COMMAND, OFFER
+from graph_planner_ros.language.trained_text import QUALITY, Sentence
 
 PRECISION = 0.98
 """Least share of a template's literals that are in the reference."""
@@ -48,6 +48,8 @@ Label = tuple[Template, ...]
 """Everything that a sentence says; empty if it says nothing that the domain knows."""
 Key = tuple[str, tuple[str, ...], bool]
 """A literal or flag as it is compared: predicate, arguments, truth."""
+_Row = tuple[frozenset[str], bool, tuple[int, Key]]
+"""Commands that are offered about a thing, whether what is said of it is right, and what is said in which sentence."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,19 @@ def induce(domain: Domain, examples: Sequence[Example]) -> dict[str, Label]:
     for example in examples:
         by_frame.setdefault(example.frame, []).append(example)
     tallies = {frame: _reliable(domain, group) for frame, group in by_frame.items()}
-    offers = {frame: tallies[frame] for frame in by_frame if frame.split(" ")[0] == OFFER}
-    labels = {frame: _literals(found) for frame, found in tallies.items() if frame not in offers}
-    labels.update(_jointly(offers, by_frame))
+    kinds = {frame: frame.split(" ")[0] for frame in by_frame}
+    unspoken = {frame: found for frame, found in tallies.items() if kinds[frame] in (OFFER, COMMAND)}
+    qualities = {frame: found for frame, found in tallies.items() if kinds[frame] == QUALITY}
+    spoken = {frame: found for frame, found in tallies.items() if frame not in unspoken and frame not in qualities}
+    labels = {frame: _literals(found) for frame, found in spoken.items()}
+    said = {
+        (by_frame[frame][index].observation, key)
+        for frame, label in labels.items()
+        for template in label
+        for index, key in spoken[frame][template].right
+    }
+    labels.update(_jointly(qualities, by_frame, said))
+    labels.update(_jointly(unspoken, by_frame, set()))
     for frame, template in _flags(domain, by_frame):
         labels[frame].add(template)
     return {frame: tuple(sorted(labels[frame])) for frame in by_frame}
@@ -207,15 +219,19 @@ def _literals(reliable: Mapping[Template, _Tally]) -> set[Template]:
 
 
 def _jointly(
-    reliable: Mapping[str, Mapping[Template, _Tally]], by_frame: Mapping[str, Sequence[Example]]
+    reliable: Mapping[str, Mapping[Template, _Tally]],
+    by_frame: Mapping[str, Sequence[Example]],
+    explained: set[tuple[int, Key]],
 ) -> dict[str, set[Template]]:
-    """Return the templates of admissible commands.
+    """Return the templates of commands, or of words before names.
 
-    Many commands are there at once, and a fact may come from each of them: the most certain one counts. "Close x" says
+    Many of them are there at once, and a fact may come from each of them: the most certain one counts. "Close x" says
     that x is not locked; that whatever can be looked at is not locked would be right for most things only.
+
+    Args:
+        explained: observations and what is known to come from something else; what is explained here is added.
     """
     chosen: dict[str, set[Template]] = {frame: set() for frame in reliable}
-    explained: set[tuple[int, Key]] = set()
     pairs = [(frame, template) for frame, found in reliable.items() for template in found]
     pairs.sort(key=lambda p: (reliable[p[0]][p[1]].doubt, _vagueness(p[1]), len(p[0]), p))
     for frame, template in pairs:
@@ -241,38 +257,41 @@ def _refined(
     """Yield a template with conditions that make it reliable: the type of its first thing, commands not offered."""
     if not template.arguments:
         return
-    rows: dict[str, list[tuple[frozenset[str], bool]]] = {}
+    rows: dict[str, list[_Row]] = {}
     for index, key, thing in says:
         example = group[index]
         if example.situation.offered:
             commands = frozenset(example.situation.offered.get(thing, ()))
             kind = type_of(domain, example.classes, thing) or ""
-            rows.setdefault(kind, []).append((commands, key in example.literals))
+            rows.setdefault(kind, []).append((commands, key in example.literals, (index, key)))
     everything = [row for part in rows.values() for row in part]
     condition = _condition(everything)
     if condition:
         yield replace(template, unless=condition)
         return
     for kind, part in sorted(rows.items()):
-        if sum(is_right for _, is_right in part) >= PRECISION * len(part):
+        if sum(is_right for _, is_right, _ in part) >= PRECISION * len(part):
             yield replace(template, kind=kind)
         elif condition := _condition(part):
             yield replace(template, kind=kind, unless=condition)
 
 
-def _condition(rows: Sequence[tuple[frozenset[str], bool]]) -> tuple[str, ...]:
+def _condition(rows: Sequence[_Row]) -> tuple[str, ...]:
     """Return up to two commands of which none may be offered, so that a template is reliable; empty if none do."""
-    total = sum(is_right for _, is_right in rows)
-    if total < _LEAST_RIGHT:
+    # a literal without arguments is said of each thing of a sentence, and depends on one of them
+    right = {said for _, is_right, said in rows if is_right}
+    if len(right) < _LEAST_RIGHT:
         return ()
-    wrong = Counter(command for commands, is_right in rows if not is_right for command in commands)
+    wrong = Counter(command for commands, is_right, _ in rows if not is_right for command in commands)
     tried = [command for command, _ in sorted(wrong.items(), key=lambda item: (-item[1], item[0]))[:12]]
     for size in (1, 2):
         for condition in itertools.combinations(tried, size):
-            kept = [is_right for commands, is_right in rows if commands.isdisjoint(condition)]
+            kept = [(is_right, said) for commands, is_right, said in rows if commands.isdisjoint(condition)]
+            said_right = {said for is_right, said in kept if is_right}
             # it must not throw away what is right
-            lost = total - sum(kept)
-            if kept and sum(kept) >= PRECISION * len(kept) and lost <= (1 - PRECISION) * sum(kept):
+            lost = len(right) - len(said_right)
+            errors = sum(not is_right for is_right, _ in kept)
+            if said_right and errors <= (1 - PRECISION) * len(kept) and lost <= (1 - PRECISION) * len(said_right):
                 return condition
     return ()
 

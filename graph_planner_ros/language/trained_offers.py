@@ -19,6 +19,8 @@ from graph_planner_ros.language.trained_text import SLOT, Sentence, read_sentenc
 
 OFFER = "<offer>"
 """First token of an admissible command that is read as if it were a sentence."""
+COMMAND = "<command>"
+"""First token of the last command, likewise."""
 MAX_OFFERS = 500
 _LEAST_WORDS = 3
 _NAME = r"(?P<s{0}>[^\W_][^.,;:!?\n]{{0,80}}?)"
@@ -67,7 +69,7 @@ class OfferModel:
         found: list[Sentence] = []
         unread: list[tuple[float, int, str, re.Match[str]]] = []
         for number, command in enumerate(commands[:MAX_OFFERS]):
-            page = Page(command[:300], names)
+            page = Page(command[:300], names, qualities=False)
             sentence = offer_sentence(page)
             if sentence.frame in self.slots:
                 found.append(sentence)

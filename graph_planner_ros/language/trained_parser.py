@@ -39,7 +39,7 @@ from graph_planner_ros.language.trained_labels import (
     slots_said,
 )
 from graph_planner_ros.language.trained_lifting import Lifted, read_lifted, read_quality
-from graph_planner_ros.language.trained_offers import MAX_OFFERS, OFFER, OfferModel, offer_sentence, offered
+from graph_planner_ros.language.trained_offers import COMMAND, MAX_OFFERS, OFFER, OfferModel, offer_sentence, offered
 from graph_planner_ros.language.trained_text import (
     QUALITY,
     NameModel,
@@ -49,8 +49,6 @@ from graph_planner_ros.language.trained_text import (
     spans,
 )
 
-COMMAND = "<command>"
-"""First token of a command that is read as if it were a sentence."""
 SPECIAL = (COMMAND, OFFER, QUALITY)
 """First tokens of what is no sentence of a text."""
 _SPACE = re.compile(r"\s+")
@@ -170,8 +168,8 @@ class TrainedParser:
         if model.offers is not None:
             offers = model.offers.read(self._domain, names, context.commands)
         else:  # they tell no facts, but what can be handled is there
-            offers = [offer_sentence(Page(command[:300], names)) for command in context.commands[:MAX_OFFERS]]
-        command = command_sentence(Page(context.command[:1000], names))
+            offers = [offer_sentence(Page(command[:300], names, False)) for command in context.commands[:MAX_OFFERS]]
+        command = command_sentence(Page(context.command[:1000], names, qualities=False))
         page = Page(text, names)
         model.places.discover(self._domain, names, page, spans(page))
         found = sentences(page)
@@ -179,12 +177,17 @@ class TrainedParser:
         readings = [self._read(sentence) for sentence in found]
         failed = any(t.predicate == FAILED for reading in readings for t in reading.label)
         collect = _Collector(self._domain, names.classes, context.location, model.made)
-        understood = any(reading.score > 0 for reading in readings)
+        understood = any(_answers(*pair) for pair in zip(found, readings, strict=True))
         before = last_named(command, "")
         if context.command and not failed and understood:
             reading = self._read(command)
             collect.add(command, reading, Situation(collect.here, "", about), (0, 0))
+        said = False
         for sentence, reading in zip(found, readings, strict=True):
+            if sentence.tokens[0] != QUALITY:
+                said = bool(reading.label)
+            elif not said:
+                continue  # a word before a name counts where the sentence around it says something
             span = (page.origin[sentence.start], page.origin[sentence.end])
             collect.add(sentence, reading, Situation(collect.here, before, about), span)
             if reading.score == 0 and sentence.slots:
@@ -199,15 +202,15 @@ class TrainedParser:
     def _read(self, sentence: Sentence) -> _Reading:
         """Return what a sentence says; score 0 if the model does not know."""
         frame = sentence.frame
+        state = read_quality(self._domain, sentence) if sentence.tokens else None
+        if state is not None:
+            return _Reading(state, 1.0)
         number = self.model.frames.get(frame)
         if number is not None:
             return _Reading(self.model.labels[number], 1.0)
         lifted = read_lifted(self._domain, self.model.lifted, self._spoken, sentence)
         if lifted is not None:
             return _Reading(lifted, 0.9)
-        quality = read_quality(self._domain, sentence) if sentence.tokens else None
-        if quality is not None:
-            return _Reading(quality, 0.9)
         if not sentence.tokens or sentence.tokens[0] in SPECIAL or len(sentence.tokens) > 200:
             return _Reading((), 0.0)
         probabilities, likeness = self._judge(frame, sentence)
@@ -304,6 +307,11 @@ class _Collector:
             frozenset(arguments[0] for name, arguments, _ in self._flags if name == COMPLETE),
             frozenset(args[0] for name, args, _ in self._flags if name == PLACE and args[0] in self._classes),
         )
+
+
+def _answers(sentence: Sentence, reading: _Reading) -> bool:
+    """Return whether a sentence is one of the world's own that says, or names, something."""
+    return reading.score > 0 and sentence.tokens[0] != QUALITY and bool(reading.label or sentence.slots)
 
 
 def _slot(sentence: Sentence, index: int) -> tuple[Mention, ...]:

@@ -216,7 +216,7 @@ def _things(page: Page, position: int, limit: int) -> tuple[list[Mention], int]:
     while True:
         start = page.names.skip_article(page.folded, position)
         qualities: tuple[str, ...] = ()
-        if page.names.rules.qualities:
+        if page.qualities and page.names.rules.qualities:
             start, qualities = page.names.skip_qualities(page.folded, start)
         mention = page.names.instance_at(page.text, page.folded, start)
         if mention is not None and qualities:

@@ -26,9 +26,9 @@ from graph_planner_ros.language.trained_labels import (
     slots_said,
 )
 from graph_planner_ros.language.trained_lifting import lift
-from graph_planner_ros.language.trained_offers import MAX_OFFERS, OFFER, OfferModel, offer_sentence, offered
+from graph_planner_ros.language.trained_offers import COMMAND, MAX_OFFERS, OFFER, OfferModel, offer_sentence, offered
 from graph_planner_ros.language.trained_parser import SPECIAL, ParserModel, command_sentence, last_named
-from graph_planner_ros.language.trained_text import NameModel, Sentence, sentences
+from graph_planner_ros.language.trained_text import QUALITY, NameModel, Sentence, sentences
 
 _CORRUPTIONS = 6
 _MOST_EXAMPLES = 800
@@ -79,7 +79,7 @@ def _tell_things(names: NameModel, domain: Domain, pairs: Sequence[FactPair]) ->
     """Return whether facts come from the admissible commands: such as come from no words, nor from the last command."""
     other = total = 0
     for pair in pairs:
-        spoken = command_sentence(Page(pair.context.command[:1000], names.names(domain, pair.context.objects)))
+        spoken = command_sentence(Page(pair.context.command[:1000], names.names(domain, pair.context.objects), False))
         mentioned = {mention.name for slot in spoken.slots for mention in slot} | {pair.context.location}
         for fact in pair.parsed.facts:
             total += 1
@@ -90,12 +90,12 @@ def _tell_things(names: NameModel, domain: Domain, pairs: Sequence[FactPair]) ->
 def _sample(examples: Sequence[Example], rng: random.Random) -> list[Example]:
     """Return the examples, of every frame at most about so many.
 
-    Of admissible commands whole observations are kept, because a fact may come from any of them.
+    Of commands whole observations are kept, because a fact may come from any of them.
     """
     by_frame: dict[str, list[Example]] = {}
     offers: dict[int, list[Example]] = {}
     for example in examples:
-        if example.sentence.tokens[0] == OFFER:
+        if example.sentence.tokens[0] in (OFFER, COMMAND):
             offers.setdefault(example.observation, []).append(example)
         else:
             by_frame.setdefault(example.frame, []).append(example)
@@ -133,10 +133,12 @@ def examples_of(domain: Domain, names: NameModel, pair: FactPair, number: int, t
     known = {**pair.context.objects, **(pair.parsed.objects if not names.gaps else {})}
     found_names = names.names(domain, known)
     offers = (
-        [offer_sentence(Page(text[:300], found_names)) for text in pair.context.commands[:MAX_OFFERS]] if tell else []
+        [offer_sentence(Page(text[:300], found_names, False)) for text in pair.context.commands[:MAX_OFFERS]]
+        if tell
+        else []
     )
     about = offered(offers)
-    command = command_sentence(Page(pair.context.command[:1000], found_names))
+    command = command_sentence(Page(pair.context.command[:1000], found_names, qualities=False))
     page = Page(pair.text, found_names)
     found = sentences(page)
     classes = {**found_names.classes, **pair.parsed.objects}
@@ -152,7 +154,12 @@ def examples_of(domain: Domain, names: NameModel, pair: FactPair, number: int, t
         start, stop = page.origin[sentence.start], page.origin[sentence.end]
         literals = frozenset(key for first, last, key in stated if first < stop and last > start)
         here = _moved(domain, literals, here)
-        examples.append(Example(sentence, Situation(here, before, about), classes, literals, flags, number))
+        situation = Situation(here, before, about)
+        if sentence.tokens[:1] == (QUALITY,):  # it says something of its own thing only
+            literals = frozenset(key for key in literals if key[1] == (sentence.slots[0][0].name,))
+            examples.append(Example(sentence, situation, classes, literals, observation=number))
+            continue
+        examples.append(Example(sentence, situation, classes, literals, flags, number))
         before = last_named(sentence, before)
     situation = Situation(here, "", about)
     return [*examples, *(Example(offer, situation, classes, unspoken, flags, number) for offer in offers)]

@@ -74,16 +74,23 @@ class BankIndex:
         """Return the index with everything that is committed; loads or makes it at the first call."""
         if self._index is not None and not self.is_stale():
             return self._index
-        self._version, self._own_commits = self._data_version(), False
+        is_first = self._index is None
+        version = self._data_version()
         with transaction(self._connection, "DEFERRED"):
-            if self._index is None:
+            if is_first:
                 self._load()
-            if self._index is None or not self._catch_up(self._index):
-                self._index = self._build()
-        return self._index
+            index = self._index
+            if index is None or not self._catch_up(index) or (is_first and self._writable and index.outgrown):
+                index = self._build()
+            self._index = index
+        self._version, self._own_commits = version, False
+        return index
 
     def grow(self) -> None:
-        """Make the index anew if the bank has outgrown it."""
+        """Make the index anew if the bank has outgrown it, which takes minutes in a very large bank.
+
+        So that happens when a bank is opened and when many episodes are added, and never to a robot at work.
+        """
         if self._index is not None and self.refreshed().outgrown:
             self.rebuild()
 

@@ -145,6 +145,9 @@ class BankSession:
             raise BankError(f"the episode {header.episode_id!r} has no finite time of its start: {header.started}")
         if not header.episode_id:
             raise BankError("an episode needs an id")
+        for what in ("episode_id", "instruction", "origin", "layout", "reason"):
+            if not is_text(getattr(header, what)):
+                raise BankError(f"{what} of the episode {header.episode_id!r} holds characters that no file can")
         if not self.header.domain_hash:
             updated = replace(self.header, domain=header.domain, domain_hash=header.domain_hash)
             write_header(self._connection, updated)
@@ -158,6 +161,15 @@ class BankSession:
                     f"{self.path}: the episode {header.episode_id!r} has the {what} {theirs!r}, the bank's is {ours!r}",
                     *(what, ours, theirs),
                 )
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text can be written as UTF-8; halves of surrogate pairs cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def header_for(path: Path, options: BankOptions) -> BankHeader:

@@ -37,6 +37,9 @@ class OnnxSceneEncoder:
     Args:
         path: of a file that ``graph-planner memory train`` wrote. threads: of one call.
 
+    Attributes:
+        information: what the file says of itself. text_vectors: vectors of the texts of its training.
+
     Raises:
         EncoderMissingError: naming the package or the file.
     """
@@ -56,7 +59,7 @@ class OnnxSceneEncoder:
             self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
             entries = self._session.get_modelmeta().custom_metadata_map
             self.information: Mapping[str, Any] = {name: json.loads(value) for name, value in entries.items()}
-            known = unpack_vectors(self.information["text_vectors"])
+            self.text_vectors = unpack_vectors(self.information["text_vectors"])
             found, self._dimension = int(self.information["format"]), int(self.information["shape"]["dimension"])
         except OSError as error:
             raise EncoderMissingError(f"there is no readable encoder at {path}: {error}") from error
@@ -68,7 +71,7 @@ class OnnxSceneEncoder:
                 f"expected format {FORMAT} and at most {MAX_DIMENSION}: train it again"
             )
         self._hash = hashlib.sha256(content).hexdigest()[:16]
-        self._features = FeatureMaker(SentenceEncoder(known))
+        self._features = FeatureMaker(SentenceEncoder(self.text_vectors))
 
     @property
     def dimension(self) -> int:

@@ -26,6 +26,9 @@ _GROWTH = 4
 """A bank that has grown by this factor since its index was made deserves another one."""
 _POINTS_PER_LIST = 40
 """Vectors to find a list's centre from; faiss asks for 39 at least."""
+MOST_LISTS = 96
+"""A search that finds enough looks into no more lists: its cost grows like the square root of the bank, and is near
+2 ms at a million steps. Only queries far from everything would need more; retrieval does not use what is far."""
 _TRIALS = 256
 _RECALL = 0.995
 _MARGIN = 2
@@ -216,8 +219,9 @@ class VectorIndex:
         ids = np.concatenate([part for part, _ in sample])[:_TRIALS]
         queries = np.concatenate([vectors for _, vectors in sample])[:_TRIALS]
         exact_near, exact_far = self._answers(ids, queries, self.lists)
-        choices = [2**power for power in range(20) if 2**power < self.lists]
-        near = far = self.lists
+        most = min(self.lists, MOST_LISTS)
+        choices = [2**power for power in range(20) if 2**power < most]
+        near = far = most
         for probes in reversed(choices):
             found_near, found_far = self._answers(ids, queries, probes)
             if far == near and _agreement(found_far, exact_far) >= _RECALL:
@@ -225,8 +229,8 @@ class VectorIndex:
             if _agreement(found_near, exact_near) < _RECALL:
                 break
             near = probes
-        self.narrow = min(self.lists, _MARGIN * near)
-        self.wide = min(self.lists, _MARGIN * max(near, far))
+        self.narrow = min(most, _MARGIN * near)
+        self.wide = min(most, _MARGIN * max(near, far))
 
     def _answers(self, ids: Ids, queries: Embedding, probes: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the distances of the nearest other step and of the nearest of another episode; infinite: none."""

@@ -116,6 +116,7 @@ def save_onnx(model: GraphEncoder, path: Path, information: Mapping[str, Any]) -
     helper.set_model_props(made, {name: json.dumps(value, ensure_ascii=False) for name, value in entries.items()})
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, made.SerializeToString())
+    path.chmod(0o644)  # who installs it is not who runs it
 
 
 def read_onnx(path: Path) -> GraphEncoder:

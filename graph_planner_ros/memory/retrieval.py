@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.state import is_applicable
 from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
 from graph_planner_ros.memory.exact_bank import ExperienceSource, NeighbourLike
-from graph_planner_ros.memory.experience import Episode, EpisodeStatus, SceneEncoder
+from graph_planner_ros.memory.experience import Episode, EpisodeHeader, EpisodeStatus, SceneEncoder
 from graph_planner_ros.memory.goal_shapes import GoalMatch, match_goals
 from graph_planner_ros.memory.lifting import Lifted, labels_of, lift_action, lift_sequence
 from graph_planner_ros.memory.place_counts import PlaceCounter
 from graph_planner_ros.memory.roles import Situation
+from graph_planner_ros.memory.triple_encoder import count_cosine, lifted_triples
 from graph_planner_ros.scene.facts import symbolic_state
 from graph_planner_ros.scene.graph import SceneGraph
 
@@ -29,8 +30,13 @@ logger = logging.getLogger(__name__)
 
 TAU = 0.1
 """Cosine distance up to which experience is taken as fitting (GiG)."""
-BREADTH = 32
+BREADTH = 128
 """Near steps that are looked at in one retrieval."""
+NEARNESS = 0.1
+"""How much the distance of embeddings counts in the ranking of near steps beside the distance of their triples.
+
+Embeddings are trained so that the steps of an episode lie close together: they find the episode, not the moment in it.
+"""
 MISFIT = 0.5
 """How much distance it counts for that nothing agrees in the roles of the things."""
 FAILURE = 0.2
@@ -39,7 +45,9 @@ LEAST_AGREEMENT = 0.35
 """Agreement of roles below which a remembered action is not carried over."""
 FOLLOWING = 12
 """Actions after the first that are carried over at most."""
-CACHED_SITUATIONS = 2048
+CACHED_MOMENTS = 2048
+CACHED_EPISODES = 32
+"""Remembered steps, and whole episodes, that are kept ready."""
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
@@ -72,13 +80,24 @@ class RetrievedAction:
     support: int = 1
 
 
+@dataclass(frozen=True)
+class _Moment:
+    """A remembered step; ``action`` is None at the end of an episode."""
+
+    header: EpisodeHeader
+    situation: Situation
+    action: GroundAction | None
+    succeeded: bool | None
+    triples: Counter[tuple[str, ...]]
+
+
 @dataclass
 class _Candidate:
     """A lifted action with the best of the steps that say so, and how all that say so ended."""
 
     lifted: Lifted
     neighbour: NeighbourLike
-    episode: Episode
+    header: EpisodeHeader
     goal: GoalMatch
     cost: float
     support: int = 0
@@ -123,8 +142,10 @@ class Retriever:
         self.compare_goals = compare_goals
         self.skipped = 0
         self._clock = clock
-        self._situations: OrderedDict[tuple[str, int], Situation] = OrderedDict()
+        self._moments: OrderedDict[tuple[str, int], _Moment] = OrderedDict()
+        self._episodes: OrderedDict[str, tuple[Episode, dict[str, str]]] = OrderedDict()
         self._counter = PlaceCounter(domain, bank)
+        self._plain = replace(domain, distance=None)  # ways between remembered places are long to work out and not used
 
     def retrieve(
         self,
@@ -141,7 +162,7 @@ class Retriever:
             scene: as it is believed. state: the same as facts; may hold more, such as placeholders for unseen things.
             goals: that are pursued. count: of actions at most. exclude_episode: is left out.
         """
-        labels = labels_of([scene], self.domain)
+        labels, triples = labels_of([scene], self.domain), lifted_triples(scene)
         present = Situation(self.domain, state, goals, labels)
         near = self.bank.nearest(
             self.encoder.encode([scene])[0],
@@ -154,7 +175,7 @@ class Retriever:
             if neighbour.distance > self.tau:
                 break
             try:
-                self._consider(neighbour, present, candidates)
+                self._consider(neighbour, present, triples, candidates)
             except _UNREADABLE as error:
                 self._skip(neighbour, error)
         usable = [c for c in candidates.values() if c.support and is_applicable(self.domain, state, c.lifted.action)]
@@ -162,39 +183,47 @@ class Retriever:
         return [self._retrieved(candidate, present) for candidate in usable[:count]]
 
     def places(
-        self, scene: SceneGraph, goals: Sequence[Goal], class_name: str, candidates: Mapping[str, str]
+        self,
+        scene: SceneGraph,
+        goals: Sequence[Goal],
+        class_name: str,
+        candidates: Mapping[str, str],
+        exclude_episode: str | None = None,
     ) -> dict[str, float]:
         """Return how probable it is that each place holds a thing of a class, by what past episodes saw; see
         `PlaceCounter.chances`."""
-        return self._counter.chances(scene, goals, class_name, candidates)
+        return self._counter.chances(scene, goals, class_name, candidates, exclude_episode)
+
+    def share_moments(self, other: Retriever) -> None:
+        """Keep remembered steps together with another retriever over the same episodes, whatever it calls near."""
+        self._moments, self._episodes = other._moments, other._episodes
 
     # ---- candidates
 
     def _consider(
-        self, neighbour: NeighbourLike, present: Situation, candidates: dict[GroundAction, _Candidate]
+        self,
+        neighbour: NeighbourLike,
+        present: Situation,
+        triples: Counter[tuple[str, ...]],
+        candidates: dict[GroundAction, _Candidate],
     ) -> None:
         """Carry a near step over, and count it for or against the action that comes of it."""
-        episode = self.bank.episode(neighbour.episode_id)
-        step = episode.steps[neighbour.index]
-        if step.action is None or episode.header.domain != self.domain.name:
+        moment = self._moment(neighbour.episode_id, neighbour.index)
+        header = moment.header
+        if moment.action is None or header.domain != self.domain.name:
             return
-        lifted = lift_action(self._situation(episode, neighbour.index), step.action, present)
+        lifted = lift_action(moment.situation, moment.action, present)
         if lifted is None or lifted.agreement < LEAST_AGREEMENT:
             return
-        good = step.succeeded is not False and episode.header.status is EpisodeStatus.SUCCEEDED
-        goal = match_goals(episode.header.goals, present.goals)
-        cost = neighbour.distance + MISFIT * (1.0 - lifted.agreement)
+        good = moment.succeeded is not False and header.status is EpisodeStatus.SUCCEEDED
+        goal = match_goals(header.goals, present.goals)
+        apart = 1.0 - count_cosine(triples, moment.triples)
+        cost = NEARNESS * neighbour.distance + apart + MISFIT * (1.0 - lifted.agreement)
         known = candidates.get(lifted.action)
         if known is None:
-            known = candidates[lifted.action] = _Candidate(lifted, neighbour, episode, goal, cost)
+            known = candidates[lifted.action] = _Candidate(lifted, neighbour, header, goal, cost)
         elif good and (not known.support or self._closer(goal, cost) < self._closer(known.goal, known.cost)):
-            known.lifted, known.neighbour, known.episode, known.goal, known.cost = (
-                lifted,
-                neighbour,
-                episode,
-                goal,
-                cost,
-            )
+            known.lifted, known.neighbour, known.header, known.goal, known.cost = lifted, neighbour, header, goal, cost
         known.support += good
         known.succeeded += good
         known.failed += not good
@@ -207,7 +236,7 @@ class Retriever:
         return (*self._closer(candidate.goal, round(cost, 6)), -candidate.support, candidate.lifted.action)
 
     def _retrieved(self, candidate: _Candidate, present: Situation) -> RetrievedAction:
-        header, neighbour = candidate.episode.header, candidate.neighbour
+        header, neighbour = candidate.header, candidate.neighbour
         return RetrievedAction(
             candidate.lifted.action,
             self._following(candidate, present),
@@ -227,27 +256,47 @@ class Retriever:
         start = candidate.neighbour.index
         steps: list[tuple[Situation, GroundAction]] = []
         try:
-            for number in range(start, min(start + 1 + FOLLOWING, len(candidate.episode.steps))):
-                action = candidate.episode.steps[number].action
-                if action is None:
+            for number in range(start, start + 1 + FOLLOWING):
+                moment = self._moment(candidate.header.episode_id, number)
+                if moment.action is None:
                     break
-                steps.append((self._situation(candidate.episode, number), action))
+                steps.append((moment.situation, moment.action))
             return lift_sequence(steps, candidate.lifted, present, LEAST_AGREEMENT)
         except _UNREADABLE as error:
             self._skip(candidate.neighbour, error)
             return ()
 
-    def _situation(self, episode: Episode, index: int) -> Situation:
-        """Return the situation of a remembered step; what it names and sees only later has its class of later."""
-        key = (episode.header.episode_id, index)
-        known = self._situations.get(key)
+    def _moment(self, episode_id: str, index: int) -> _Moment:
+        """Return a remembered step; what it names and sees only later has its class of later.
+
+        Past the last step of an episode, the last one is returned, without an action.
+        """
+        known = self._moments.get((episode_id, index))
+        if known is not None:
+            self._moments.move_to_end((episode_id, index))
+            return known
+        episode, labels = self._episode(episode_id)
+        step = episode.steps[min(index, len(episode.steps) - 1)]
+        state = symbolic_state(step.scene, self._plain)
+        situation = Situation(self.domain, state, episode.header.goals, labels)
+        action = step.action if index < len(episode.steps) else None
+        made = _Moment(episode.header, situation, action, step.succeeded, lifted_triples(step.scene))
+        if episode.header.status is not EpisodeStatus.RUNNING:
+            self._moments[episode_id, index] = made
+            if len(self._moments) > CACHED_MOMENTS:
+                self._moments.popitem(last=False)
+        return made
+
+    def _episode(self, episode_id: str) -> tuple[Episode, dict[str, str]]:
+        """Return an episode and the classes of all that it ever saw."""
+        known = self._episodes.get(episode_id)
         if known is None:
-            labels = labels_of((step.scene for step in episode.steps), self.domain)
-            state = symbolic_state(episode.steps[index].scene, self.domain)
-            known = self._situations[key] = Situation(self.domain, state, episode.header.goals, labels)
-            if len(self._situations) > CACHED_SITUATIONS:
-                self._situations.popitem(last=False)
-        self._situations.move_to_end(key)
+            episode = self.bank.episode(episode_id)
+            known = episode, labels_of((step.scene for step in episode.steps), self.domain)
+            if episode.header.status is not EpisodeStatus.RUNNING:
+                self._episodes[episode_id] = known
+                if len(self._episodes) > CACHED_EPISODES:
+                    self._episodes.popitem(last=False)
         return known
 
     def _skip(self, neighbour: NeighbourLike, error: Exception) -> None:

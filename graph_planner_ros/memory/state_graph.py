@@ -119,6 +119,14 @@ class StateGraph:
         if any(delay.start == action.name for delay in self._domain.delays.values()):
             self._started[action] = 1
 
+    @property
+    def waiting(self) -> int:
+        """Actions until all that goes on must be over; 0 if nothing goes on. Until then going round may be waiting."""
+        if self._domain is None:
+            return 0
+        steps = {delay.start: delay.steps for delay in self._domain.delays.values()}
+        return max((0, *(steps[action.name] - age for action, age in self._started.items())))
+
     def observe(self, embedding: Embedding, scene: SceneGraph | None = None) -> Loop | None:
         """Take in a scene; return the loop that it closes, None if it closes none.
 

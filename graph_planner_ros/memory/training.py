@@ -44,14 +44,14 @@ class TrainingOptions:
     margin: float = 1.0
     spread: float = 1.0
     batch: int = 48
-    steps: int = 3000
+    steps: int = 1200
     rate: float = 2e-3
     decay: float = 1e-4
     held_out: float = 0.2
     every: int = 50
     patience: int = 16
     thinned: float = 0.5
-    far: float = 0.3
+    far: float = 0.5
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -66,6 +67,15 @@ def lifted_triples(scene: SceneGraph) -> Counter[tuple[str, ...]]:
         if relation.value is Truth.TRUE:
             counts[label(relation.subject), relation.predicate, label(relation.object)] += 1
     return counts
+
+
+def count_cosine(first: Counter[tuple[str, ...]], second: Counter[tuple[str, ...]]) -> float:
+    """Return the cosine of two counts; 1 if both are empty, 0 if one is."""
+    if not first or not second:
+        return float(not first and not second)
+    dot = sum(count * second[key] for key, count in first.items())
+    lengths = sum(n * n for n in first.values()) * sum(n * n for n in second.values())
+    return min(1.0, dot / math.sqrt(lengths))
 
 
 def _bucket(triple: tuple[str, ...], dimension: int) -> int:

@@ -56,6 +56,7 @@ PARAMETERS = (
     Param("max_replans", 30, "plans that may be replaced in one task before it fails", 0, 1000),
     Param("max_failures", MAX_FAILURES, "failures of an action in a row after which it is left out", 1, 100),
     Param("beam", BEAM, "candidate places for a thing that one planning problem has", 1, 100),
+    Param("max_states", 0, "states that one search of the engine may visit; 0: only the time ends it", 0, 10**9),
     Param("settle", 0.4, "seconds of ROS time for the belief to catch up after a skill", 0.0, 30.0),
     Param("confirm", 1.5, "the same after the last step of a plan: what is reported as done is looked at", 0.0, 30.0),
     Param("scene_timeout", 30.0, "longest wait for a scene graph, wall seconds", 0.1, 300.0),

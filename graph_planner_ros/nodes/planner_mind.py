@@ -36,6 +36,7 @@ class PlanningOptions:
     max_replans: int
     max_failures: int
     beam: int
+    max_states: int
 
 
 @dataclass
@@ -111,6 +112,7 @@ class PlannerMind:
             negative,
             options.planning_timeout,
             options.beam,
+            options.max_states or None,
             advice=advice,
         )
         return TaskSession(

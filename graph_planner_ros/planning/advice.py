@@ -4,11 +4,12 @@ Where things of a kind were in past episodes moves the prices of hypotheses (Mem
 experience names; what was done in situations like this one is a little cheaper, so that of plans that are as good as
 each other the remembered one is taken (GiG: advice from retrieved experience). Prices stay within the bounds that they
 have without advice, so misleading memory costs a few looks and no more; a place that was looked at in vain is excluded
-as ever, and each that advice had named makes it count less for that kind of thing.
+as ever, and the more experience had expected of it, the less experience counts from then on.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -24,10 +25,9 @@ PLACE_WEIGHT = 0.8
 LEARNED_PLACE_WEIGHT = 0.25
 """The same where the domain has a prior that was learned from homes in which every place was looked at, see `prior`:
 that says more than as many episodes, which saw what they needed to."""
-TRUST = 0.75
-"""What is left of that share after each place that experience named and that was looked at in vain."""
-NAMED = 0.5
-"""A place counts as named by experience if its relevance, min-max over the candidates, is at least this."""
+DOUBT = 0.5
+"""Exponent of the chance of having found nothing so far, by which that share shrinks: 0 believes experience whatever
+happens, 1 takes each chance at its word. In the kitchens 0.5 found things faster than 1."""
 DISCOUNT = 0.05
 """Part of an action's cost that a remembered action is cheaper by: so little that no detour is worth it."""
 COUNT = 3
@@ -60,10 +60,13 @@ class Experience(Protocol):
     def places(
         self, scene: SceneGraph, goals: Sequence[Goal], class_name: str, candidates: Mapping[str, str]
     ) -> Mapping[str, float]:
-        """Return candidate place -> relevance 0..1 for a thing of a class; empty if nothing is known of such things.
+        """Return candidate place -> chance 0..1 that it holds a thing of a class.
 
         Args:
             candidates: place -> its class.
+
+        Returns:
+            Empty if nothing is known of such things.
         """
 
     def retrieve(
@@ -79,7 +82,7 @@ class Advice:
     Attributes:
         domain: of the plans. experience: is asked.
         places, actions: whether the prices of hypotheses, and of actions, are changed.
-        place_weight, learned_place_weight, trust, discount: see the constants of this module.
+        place_weight, learned_place_weight, doubt, discount: see the constants of this module.
     """
 
     domain: Domain
@@ -88,14 +91,14 @@ class Advice:
     actions: bool = True
     place_weight: float = PLACE_WEIGHT
     learned_place_weight: float = LEARNED_PLACE_WEIGHT
-    trust: float = TRUST
+    doubt: float = DOUBT
     discount: float = DISCOUNT
     _known: dict[tuple[object, ...], dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shares = (self.place_weight, self.learned_place_weight, self.trust, self.discount)
+        shares = (self.place_weight, self.learned_place_weight, self.doubt, self.discount)
         if not all(0.0 <= share <= 1.0 for share in shares):
-            raise ValueError(f"advice expects weights, trust and discount from 0 to 1, got {shares}")
+            raise ValueError(f"advice expects weights, doubt and discount from 0 to 1, got {shares}")
 
     def relevance(
         self,
@@ -110,19 +113,20 @@ class Advice:
         """Return place -> relevance 0..1 with what experience says mixed in.
 
         Args:
-            own: candidate place -> relevance without advice. class_name: of the missing thing.
+            own: possible place -> relevance without advice. class_name: of the missing thing.
             places: every place -> its class, those that are refuted included.
             scene: what is believed; without it there is no advice. goal: that is planned for.
             learned: ``own`` rests on a learned prior.
         """
         said = self._ask(class_name, places, scene, goal) if self.places and scene is not None else {}
-        known = _scaled({place: said[place] for place in own if place in said})
-        if not known:
+        if not said:
             return dict(own)
-        misled = sum(said.get(place, 0.0) > 0.0 and self._named(said, place) for place in places if place not in own)
-        weight = (self.learned_place_weight if learned else self.place_weight) * self.trust**misled
-        mixed = {place: (1.0 - weight) * value + weight * known.get(place, value) for place, value in own.items()}
-        return _scaled(mixed)
+        # scaled over all places: what is left after the best ones were looked at in vain is no better than it was
+        known = _scaled(said)
+        # the chance of having found nothing so far, if experience were right: the less, the less it is believed
+        vain = math.prod(1.0 - min(1.0, said.get(place, 0.0)) for place in places if place not in own)
+        weight = (self.learned_place_weight if learned else self.place_weight) * vain**self.doubt
+        return {place: (1.0 - weight) * value + weight * known.get(place, value) for place, value in own.items()}
 
     def discounts(
         self, scene: SceneGraph | None, state: SymbolicState, goal: Goal
@@ -168,9 +172,6 @@ class Advice:
             found = self.experience.places(scene, (goal,), class_name, places)
             self._known[key] = {place: float(value) for place, value in found.items() if place in places}
         return self._known[key]
-
-    def _named(self, said: Mapping[str, float], place: str) -> bool:
-        return _scaled(said).get(place, 0.0) >= NAMED
 
 
 def _scaled(values: Mapping[str, float]) -> dict[str, float]:

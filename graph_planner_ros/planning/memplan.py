@@ -316,6 +316,7 @@ class _Search:
                 PlanningStatus.REFUSED,
                 f"the plan of {found.engine} was refused by the verifier: {reason}",
                 engine=found.engine,
+                by_clock=found.by_clock,
             )
         used = {name for action in actions for name in action.arguments}
         things = tuple(item for item in hypotheses.placeholders if item.name in used)
@@ -336,6 +337,7 @@ class _Search:
             sum(step.cost for step in steps),
             engine=found.engine,
             hypotheses=hypotheses,
+            by_clock=found.by_clock,
         )
 
     def _failed(self, found: EngineResult) -> PlanningResult:

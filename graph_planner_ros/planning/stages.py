@@ -21,14 +21,19 @@ from graph_planner_ros.domain.state import effects
 from graph_planner_ros.domain.symbols import Atom, Goal, GoalLiteral, GroundAction, SymbolicState
 from graph_planner_ros.planning.engines.base import Engine, EngineResult
 from graph_planner_ros.planning.hypotheses import Hypotheses
-from graph_planner_ros.planning.problem import ANY, compile_problem
-from graph_planner_ros.planning.relevance import eligible, things_of
+from graph_planner_ros.planning.problem import compile_problem
+from graph_planner_ros.planning.relevance import eligible
 from graph_planner_ros.planning.result import PlanningStatus
+from graph_planner_ros.planning.sparing import find_bystanders, mixing_actions, spoiling_actions
 
 ROUNDS = 12
 """Orders of the stages that are tried at most."""
 STAGE_STATES = 5_000
 """States that one search may visit; those that find a plan visit a few hundred."""
+FEW_STAGES = 5
+"""With at most so many stages that are not reached yet, other orders are tried although one has led to a plan."""
+MORE_ORDERS = 5
+"""So many of them."""
 SPENT_SEARCHES = 6
 """After so many searches that visited all their states without a plan no other order is tried."""
 
@@ -61,7 +66,9 @@ class _Course:
 class StagedPlan:
     """A plan and the goal with the things that it chose for the variables; or why there is none.
 
-    ``by_clock``: the search was ended by the wall clock, so another run may have another outcome.
+    Attributes:
+        by_clock: the search was ended by the wall clock, so another run may have another outcome.
+        others: plans of other orders, each with its goal; they may be better when time is what counts.
     """
 
     status: PlanningStatus
@@ -69,6 +76,7 @@ class StagedPlan:
     goal: Goal | None = None
     reason: str = ""
     by_clock: bool = False
+    others: tuple[tuple[tuple[GroundAction, ...], Goal], ...] = ()
 
 
 class StagePlanner:
@@ -90,13 +98,30 @@ class StagePlanner:
         cancel: threading.Event | None = None,
         excluded: Iterable[GroundAction] = (),
     ) -> StagedPlan:
-        """Return the shortest plan of all orders that were tried.
+        """Return the shortest plan of all orders that were tried, and the others.
 
         Args:
             state: to start from. goal: to be reached. deadline: of ``time.monotonic``.
             cancel: ends the search. excluded: actions that must not be planned.
         """
-        return _Search(self._domain, self._engine, state, goal, deadline, cancel, tuple(excluded)).run()
+        found: list[StagedPlan] = []
+        for careful in (True, False):
+            search = _Search(self._domain, self._engine, state, goal, deadline, cancel, tuple(excluded), careful)
+            result = search.run()
+            if result.status is PlanningStatus.CANCELLED:
+                return result
+            found.append(result)
+        return self._together(found)
+
+    def _together(self, found: Sequence[StagedPlan]) -> StagedPlan:
+        """Return the plans of both searches as one."""
+        plans = [(plan.actions, plan.goal) for plan in found if plan.goal is not None]
+        plans += [other for plan in found for other in plan.others]
+        ranked = sorted(dict.fromkeys(plans), key=lambda plan: len(plan[0]))
+        by_clock = any(plan.by_clock for plan in found)
+        if not ranked:
+            return replace(found[0], by_clock=by_clock)
+        return StagedPlan(PlanningStatus.SOLVED, *ranked[0], by_clock=by_clock, others=tuple(ranked[1:]))
 
 
 class _Search:
@@ -109,6 +134,7 @@ class _Search:
         deadline: float,
         cancel: threading.Event | None,
         excluded: tuple[GroundAction, ...],
+        careful: bool,
     ) -> None:
         self._domain = domain
         self._engine = engine
@@ -117,6 +143,7 @@ class _Search:
         self._deadline = deadline
         self._cancel = cancel
         self._excluded = excluded
+        self._careful = careful
         self._stages: dict[str, list[GoalLiteral]] = {}
         for literal in goal.literals:
             self._stages.setdefault(literal.arguments[0] if literal.arguments else "", []).append(literal)
@@ -129,24 +156,52 @@ class _Search:
         self._by_clock = False
 
     def run(self) -> StagedPlan:
-        order = self._first_order()
-        best: _Course | None = None
+        order = first = self._first_order()
+        courses: list[_Course] = []
         tried: set[tuple[str, ...]] = set()
         for round_number in range(1, ROUNDS + 1):
             tried.add(tuple(order))
             course, late = self._follow(order, round_number)
-            if course is not None and (best is None or len(course.actions) < len(best.actions)):
-                best = course
-            if course is None and self._failure.status is PlanningStatus.CANCELLED:
+            if course is not None:
+                courses.append(course)
+            if self._is_over():
                 break
             order = self._sorted(order, late)
-            if tuple(order) in tried or self._spent >= SPENT_SEARCHES or self._is_late():
+            if tuple(order) in tried:
                 break
-        if best is None:
+        self._try_others(first, tried, courses)
+        if not courses:
             return StagedPlan(self._failure.status, reason=self._failure.reason, by_clock=self._by_clock)
-        variables = tuple(replace(v, instance=best.bound.get(v.name, v.instance)) for v in self._goal.variables)
-        goal = replace(self._goal, variables=variables)
-        return StagedPlan(PlanningStatus.SOLVED, tuple(best.actions), goal, by_clock=self._by_clock)
+        best, *others = ((tuple(c.actions), self._bound_goal(c)) for c in sorted(courses, key=lambda c: len(c.actions)))
+        return StagedPlan(PlanningStatus.SOLVED, *best, by_clock=self._by_clock, others=tuple(others))
+
+    def _try_others(self, first: list[str], tried: set[tuple[str, ...]], courses: list[_Course]) -> None:
+        """Try each stage as the first one, if there is no plan yet, or if there are so few that it takes no time."""
+        there = next(n for n in range(len(first), -1, -1) if self._is_reached(first[:n]))
+        front, rest = first[:there], first[there:]
+        if courses and len(rest) > FEW_STAGES:
+            return
+        for stage in rest[1 : MORE_ORDERS + 1]:
+            order = [*front, stage, *(name for name in rest if name != stage)]
+            if self._is_over():
+                return
+            if tuple(order) not in tried:
+                course, _ = self._follow(order, ROUNDS)
+                if course is not None:
+                    courses.append(course)
+
+    def _is_reached(self, order: Sequence[str]) -> bool:
+        course = self._courses.get(tuple(order))
+        return course is not None and not course.actions
+
+    def _bound_goal(self, course: _Course) -> Goal:
+        variables = tuple(replace(v, instance=course.bound.get(v.name, v.instance)) for v in self._goal.variables)
+        return replace(self._goal, variables=variables)
+
+    def _is_over(self) -> bool:
+        """Return whether no other order is to be tried: cancelled, too much was searched in vain, or too late."""
+        cancelled = self._failure.status is PlanningStatus.CANCELLED
+        return cancelled or self._spent >= SPENT_SEARCHES or self._is_late()
 
     def _is_late(self) -> bool:
         late = time.monotonic() > self._deadline
@@ -189,15 +244,17 @@ class _Search:
     def _solve(self, course: _Course, goal: Goal, stage: str) -> list[GroundAction] | None:
         """Search one stage: at first with everything else left where it is, then with little mixed up, then freely."""
         own = self._own(course, goal, stage)
-        bystanders = self._bystanders(course, own)
-        lasting = self._lasting(course, goal)
-        apart = (*lasting, *self._apart(course, own))
-        for hidden, excluded in (
-            (bystanders, lasting),
-            (frozenset(), apart),
-            (frozenset(), lasting),
-            (frozenset(), ()),
-        ):
+        state, bound = course.state, set(course.bound.values())
+        bystanders = find_bystanders(self._domain, state, own | bound)
+        wanted = frozenset(bound).union(
+            *(eligible(self._domain, state, self._goal, variable.name) for variable in self._goal.variables)
+        )
+        lasting = spoiling_actions(self._domain, state, goal, wanted) if self._careful else ()
+        apart = (*lasting, *mixing_actions(self._domain, state, wanted, own, self._material))
+        ways: list[tuple[frozenset[str], tuple[GroundAction, ...]]] = [
+            (bystanders, lasting), (frozenset(), apart), (frozenset(), lasting), (frozenset(), ())
+        ]  # fmt: skip
+        for hidden, excluded in dict.fromkeys(ways):
             state = _without(course.state, hidden)
             problem = compile_problem(self._domain, state, goal, Hypotheses(), excluded=(*self._excluded, *excluded))
             if self._is_late():
@@ -223,73 +280,6 @@ class _Search:
             elif variable.name == stage:
                 own.add(variable.instance)
         return frozenset(own)
-
-    def _bystanders(self, course: _Course, own: frozenset[str]) -> frozenset[str]:
-        """Return the things that can only be in the way: no action asks for what they are, and no stage has them."""
-        asked = {
-            literal.predicate
-            for action in self._domain.actions.values()
-            for literal in action.preconditions
-            if literal.predicate in self._domain.static_predicates
-        }
-        plain = {name for name, entry in self._domain.classes.items() if asked.isdisjoint(entry.facts)}
-        material = {name for label in plain for name in things_of(self._domain, course.state, label)}
-        return frozenset(material) - own - set(course.bound.values())
-
-    def _lasting(self, course: _Course, goal: Goal) -> tuple[GroundAction, ...]:
-        """Return actions that spoil what the whole goal speaks of.
-
-        They join it to something for good, where the goal of this stage does not ask for that.
-        """
-        domain, objects = self._domain, course.state.objects
-        fitting = {variable.name: eligible(domain, course.state, goal, variable.name) for variable in goal.variables}
-        wanted = set(course.bound.values())
-        for variable in self._goal.variables:
-            wanted |= eligible(domain, course.state, self._goal, variable.name)
-        undone = {term.predicate for action in domain.actions.values() for term in action.deleted}
-        found = []
-        for action in domain.actions.values():
-            types = dict(action.parameters)
-            for term in action.added:
-                if term.predicate in undone or len(term.arguments) != 2:
-                    continue
-                asked = {
-                    pair
-                    for literal in goal.literals
-                    if literal.positive and literal.predicate == term.predicate
-                    for pair in itertools.product(*(fitting.get(name, (name,)) for name in literal.arguments))
-                }
-                rows = [[name for name, of in objects.items() if domain.is_a(of, types[end])] for end in term.arguments]
-                for pair in itertools.product(*rows):
-                    if not wanted.isdisjoint(pair) and pair not in asked:
-                        values = dict(zip(term.arguments, pair, strict=True))
-                        found.append(GroundAction(action.name, tuple(values.get(name, ANY) for name in types)))
-        return tuple(found)
-
-    def _apart(self, course: _Course, own: frozenset[str]) -> tuple[GroundAction, ...]:
-        """Return actions that bring together what had better stay apart.
-
-        That is: what the goal speaks of with what it does not, and with what this stage is not about.
-        """
-        domain, objects = self._domain, course.state.objects
-        wanted = set(course.bound.values())
-        for variable in self._goal.variables:
-            wanted |= eligible(domain, course.state, self._goal, variable.name)
-        found = []
-        for action in domain.actions.values():
-            types = dict(action.parameters)
-            ends = {term.arguments for term in action.added if len(term.arguments) == 2}
-            for pair in sorted(ends):
-                if not all(types.get(name) in self._material for name in pair):
-                    continue
-                rows = [[name for name, of in objects.items() if domain.is_a(of, types[end])] for end in pair]
-                for first, second in itertools.product(*rows):
-                    both = {first, second}
-                    if first == second or both.isdisjoint(wanted) or not (both.isdisjoint(own) or both - wanted):
-                        continue
-                    values = dict(zip(pair, (first, second), strict=True))
-                    found.append(GroundAction(action.name, tuple(values.get(name, ANY) for name in types)))
-        return tuple(found)
 
     def _partial(self, course: _Course, stage: str) -> Goal:
         """Return the goal to keep what is reached and to reach one stage."""

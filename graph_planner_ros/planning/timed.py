@@ -11,8 +11,12 @@ from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.planning.engines.base import Engine
 from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus
 from graph_planner_ros.planning.scheduling import Scheduler
+from graph_planner_ros.planning.sparing import count_spoiling
 from graph_planner_ros.planning.stages import StagePlanner
 from graph_planner_ros.planning.verifier import verify
+
+SPOILING_COST = 5.0
+"""Actions that a plan may take more if it does not get rid of things in what the goal asks for (bread in the soup)."""
 
 
 def plan_in_time(
@@ -36,8 +40,15 @@ def plan_in_time(
     found = StagePlanner(domain, engine).plan(state, goal, deadline, cancel, excluded)
     if found.status is not PlanningStatus.SOLVED or found.goal is None:
         return PlanningResult(found.status, found.reason, engine=engine.name, by_clock=found.by_clock)
-    written = Scheduler(domain, state, found.goal, remaining or {}).improve(list(found.actions))
-    if written is None or not verify(domain, state, goal, [action for action, _ in written]).valid:
+    scheduled: list[tuple[float, list[tuple[GroundAction, int]]]] = []
+    for actions, chosen in ((found.actions, found.goal), *found.others):
+        times = Scheduler(domain, state, chosen, remaining or {}).improve(list(actions))
+        if times is not None and verify(domain, state, goal, [action for action, _ in times]).valid:
+            spoiling = count_spoiling(domain, state, chosen, (action for action, _ in times))
+            scheduled.append((sum(cost for _, cost in times) + SPOILING_COST * spoiling, times))
+    if scheduled:
+        _, written = min(scheduled, key=lambda item: item[0])
+    else:
         # timing knows less than the verifier, so what it cannot judge is taken as it was found
         written = [(action, domain.repetitions.get(action.name, 1)) for action in found.actions]
     verification = verify(domain, state, goal, [action for action, _ in written])

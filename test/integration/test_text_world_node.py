@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import talking_worlds
 from harness import Client, Sent, System, wait_until
+from processes import Processes
 from rclpy.lifecycle import TransitionCallbackReturn
 from std_msgs.msg import String
 
@@ -33,7 +34,15 @@ from graph_planner_ros.srv import PlanTask, StartGame
 Status = messages.GoalStatus
 Said = messages.TextObservation
 LONG = 280.0
-PLANNER = {"settle": 0.0, "confirm": 0.0, "max_replans": 1000, "max_failures": 2, "beam": 3, "engine": "auto"}
+PLANNER = {
+    "settle": 0.0,
+    "confirm": 0.0,
+    "max_replans": 1000,
+    "max_failures": 2,
+    "beam": 3,
+    "max_states": 20000,
+    "engine": "auto",
+}
 
 
 class Player:
@@ -92,9 +101,8 @@ def test_a_game_is_won_by_its_own_goal_and_everything_is_published(system: Syste
     wait_until(lambda: player.last().status == Said.WON, "the world says so")
     assert [text.step for text in player.texts] == list(range(len(player.texts)))
     first, last = player.texts[0], player.texts[-1]
-    assert (
-        first.command == "" and "You are in the middle of a room" in first.text and "go to drawer 1" in first.commands
-    )
+    assert first.command == "" and "You are in the middle of a room" in first.text
+    assert "go to drawer 1" in first.commands
     assert last.command == "move mug 1 to sinkbasin 1" and last.score == 1.0
     assert (first.world, first.game, first.goal) == ("rooms", "room-0", "put a mug in sinkbasin")
     wait_until(lambda: player.commands and player.commands[-1].step == last.step, "the commands are published")
@@ -239,7 +247,7 @@ def test_an_engine_process_is_gone_when_its_bridge_is_cleaned_up(system: System)
     assert engine.alive
     assert system.transition(bridge, "trigger_deactivate") == TransitionCallbackReturn.SUCCESS
     assert system.transition(bridge, "trigger_cleanup") == TransitionCallbackReturn.SUCCESS
-    engine.close()  # the game was given the engine and leaves it to its owner
+    assert not engine.alive
     assert bridge.count_publishers("scene_graph") == 0
 
 
@@ -260,6 +268,33 @@ def test_a_world_that_cannot_be_played_is_one_sentence_and_publishes_nothing(
     assert system.transition(bridge, "trigger_configure") == TransitionCallbackReturn.FAILURE
     assert why in bridge.fault and "\n" not in bridge.fault
     assert bridge.count_publishers("scene_graph") == 0
+
+
+# --- as a process
+
+
+@pytest.fixture()
+def processes(system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
+    worlds = str(Path(talking_worlds.__file__).parent)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([worlds, os.environ.get("PYTHONPATH", "")]))
+    made = Processes(system.domain_id, tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_bridge_that_is_told_to_end_does_so_in_good_order(system: System, processes: Processes) -> None:
+    client = system.add(Client)
+    texts: list[Any] = []
+    client.create_subscription(Said, "observation_text", texts.append, KEPT)
+    processes.start("bridges.text_world_node", "bridge", world="talking_worlds:fake_robotouille")
+    wait_until(lambda: texts, "the game begins")
+    assert processes.stop("bridge") == 0, processes.output()
+
+
+def test_a_world_that_is_not_installed_ends_the_process_with_its_sentence(processes: Processes) -> None:
+    bridge = processes.start("bridges.text_world_node", "bridge", world="talking_worlds:missing_rooms")
+    assert bridge.wait(60.0) != 0
+    assert "./run world rooms" in processes.output()
 
 
 # --- the real engines

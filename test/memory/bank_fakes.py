@@ -40,7 +40,9 @@ def scene(stamp: float) -> SceneGraph:
 
 def step(number: int, index: int, last: bool = False) -> ExperienceStep:
     """Step of the episode with this number; the last one has no action."""
-    return ExperienceStep(index, float(index), scene(1000.0 * number + index), None if last else ACTION, not last or None)
+    return ExperienceStep(
+        index, float(index), scene(1000.0 * number + index), None if last else ACTION, not last or None
+    )
 
 
 def header(number: int, status: EpisodeStatus = EpisodeStatus.RUNNING, **values: object) -> EpisodeHeader:
@@ -48,8 +50,6 @@ def header(number: int, status: EpisodeStatus = EpisodeStatus.RUNNING, **values:
     return EpisodeHeader(f"episode {number}", "garden", "hash of the garden", **content)
 
 
-def episode(
-    number: int, steps: int = 4, status: EpisodeStatus = EpisodeStatus.SUCCEEDED, **values: object
-) -> Episode:
+def episode(number: int, steps: int = 4, status: EpisodeStatus = EpisodeStatus.SUCCEEDED, **values: object) -> Episode:
     taken = tuple(step(number, index, index == steps - 1) for index in range(steps))
     return Episode(header(number, status, **values), taken)

@@ -67,9 +67,7 @@ def episode_of(
     status: EpisodeStatus = EpisodeStatus.SUCCEEDED,
 ) -> Episode:
     """Return an episode in which the actions had their effects."""
-    header = EpisodeHeader(
-        name, domain.name, "hash", goals=tuple(goals), origin="test", started=100.0, status=status
-    )
+    header = EpisodeHeader(name, domain.name, "hash", goals=tuple(goals), origin="test", started=100.0, status=status)
     steps = []
     for number, action in enumerate(actions):
         steps.append(ExperienceStep(number, float(number), scene, action, True))

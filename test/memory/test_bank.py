@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bank_fakes import DIMENSION, Encoder, episode, header, scene, step
+from encoder_scenes import scenes
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from graph_planner_ros.domain.domain import load_domain
-from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable
+from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable, GroundAction
 from graph_planner_ros.memory.bank import ExperienceBank
 from graph_planner_ros.memory.bank_errors import (
     BankError,
@@ -20,7 +23,8 @@ from graph_planner_ros.memory.bank_errors import (
     EmbeddingError,
     UnknownEpisodeError,
 )
-from graph_planner_ros.memory.experience import EpisodeStatus, ExperienceStep
+from graph_planner_ros.memory.experience import Episode, EpisodeStatus, ExperienceStep
+from graph_planner_ros.scene.graph import SceneGraph
 
 ENCODER = Encoder()
 
@@ -49,11 +53,43 @@ def test_an_episode_comes_back_as_it_was(bank: ExperienceBank) -> None:
         assert replace(ours, embedding=None) == theirs
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(scenes(), max_size=3),
+    st.lists(st.text(), min_size=1, max_size=4),
+    st.text(),
+    st.sampled_from([None, True, False]),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_whatever_names_and_scenes_hold_comes_back(
+    tmp_path: Path, drawn: list[SceneGraph], words: list[str], text: str, succeeded: bool | None, stamp: float
+) -> None:
+    action = GroundAction(words[0], tuple(words[1:]))
+    taken = tuple(ExperienceStep(n, stamp, graph, action, succeeded) for n, graph in enumerate(drawn))
+    place = header(1, EpisodeStatus.FAILED, instruction=text, origin=text, layout=text, reason=text, started=stamp)
+    whole = Episode(replace(place, episode_id=text or "none"), taken)
+    with ExperienceBank.open(tmp_path / "bank.sqlite", None, ENCODER) as bank:
+        bank.delete([h.episode_id for h in bank.headers()])
+        assert bank.add_episode(whole)
+        assert not bank.add_episode(whole)
+        found = bank.episode(text or "none")
+    assert found.header == whole.header
+    assert [replace(ours, embedding=None) for ours in found.steps] == list(taken)
+
+
+def test_characters_that_no_file_can_hold(bank: ExperienceBank) -> None:
+    with pytest.raises(BankError, match="instruction of the episode 'episode 1'"):
+        bank.begin(header(1, instruction="a \udc00 pot"))
+    writer = bank.begin(header(1))
+    writer.finish(EpisodeStatus.FAILED, "no \udc00 pot")
+    assert bank.headers()[0].reason == "no ? pot"
+
+
 def test_the_nearest_steps_come_first_and_only_of_successes(bank: ExperienceBank) -> None:
     bank.add_episodes([episode(1), episode(2, status=EpisodeStatus.FAILED), episode(3)])
     query = ENCODER.vector(2001.0)
     everything = bank.nearest(query, 100, successful_only=False)
-    assert [(n.episode_id, n.index) for n in everything][0] == ("episode 2", 1)
+    assert (everything[0].episode_id, everything[0].index) == ("episode 2", 1)
     assert everything[0].distance == pytest.approx(0.0, abs=1e-6)
     assert [n.distance for n in everything] == sorted(n.distance for n in everything)
     assert {n.episode_id for n in bank.nearest(query, 100)} == {"episode 1", "episode 3"}
@@ -142,7 +178,7 @@ def test_another_domain_is_refused_by_name(tmp_path: Path, bank: ExperienceBank)
         bank.begin(replace(header(2), domain="attic"))
     assert len(bank.headers()) == 1
     bank.close()
-    with pytest.raises(BankMismatchError, match="the domain 'garden'.*bank of its own"):
+    with pytest.raises(BankMismatchError, match=r"the domain 'garden'.*bank of its own"):
         ExperienceBank.open(bank.path, household, ENCODER)
     made = ExperienceBank.open(tmp_path / "other.sqlite", household, ENCODER)
     with pytest.raises(BankMismatchError, match="the domain 'garden'"):

@@ -70,7 +70,9 @@ def test_many_scenes_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
         scene_of("Mug"),
         scene_of(""),
         scene_of("xyzzy_quux", "猫の皿", "чашка", "🫖", "\ud800", "a" * 5000, " \n\t", "__"),
-        scene_of("Mug", relations=(Relation("n0", "on", "n0"), Relation("a", "注ぐ", "b"), Relation("robot", "", "n0"))),
+        scene_of(
+            "Mug", relations=(Relation("n0", "on", "n0"), Relation("a", "注ぐ", "b"), Relation("robot", "", "n0"))
+        ),
         scene_of(*["Cabinet", "Mug"] * 2500, relations=tuple(Relation(f"n{i}", "in", "n0") for i in range(5000))),
     ],
     ids=["empty", "one", "no class", "strange classes", "strange relations", "thousands"],
@@ -156,7 +158,13 @@ def test_rows_without_a_direction_get_one() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("ArmChair", "arm chair"), ("arm_chair", "arm chair"), ("TVStand", "tv stand"), ("  a--b ", "a b"), ("ＭＵＧ", "mug")],
+    [
+        ("ArmChair", "arm chair"),
+        ("arm_chair", "arm chair"),
+        ("TVStand", "tv stand"),
+        ("  a--b ", "a b"),
+        ("ＭＵＧ", "mug"),
+    ],
 )
 def test_names_become_words(name: str, words: str) -> None:
     assert spoken(name) == words

@@ -62,7 +62,9 @@ def test_tau_parts_adjacent_from_cross() -> None:
     assert 0.1 < tau < 0.9
 
 
-@pytest.mark.parametrize("steps", [[], [[0.0]], [[0.0, 1.0]], [[0.0], [5.0]]], ids=["none", "step", "one", "single steps"])
+@pytest.mark.parametrize(
+    "steps", [[], [[0.0]], [[0.0, 1.0]], [[0.0], [5.0]]], ids=["none", "step", "one", "single steps"]
+)
 def test_too_little_has_no_threshold_and_no_figures(steps: list[list[float]]) -> None:
     found = measure(trajectories(*steps))
     assert np.isnan(figures(found).auc)

@@ -16,8 +16,10 @@ from graph_planner_ros.domain.symbols import SymbolicState
 from graph_planner_ros.planning.engines import MimirEngine
 from graph_planner_ros.planning.engines.base import EngineResult
 from graph_planner_ros.planning.result import PlanningStatus
+from graph_planner_ros.planning.scheduling import Scheduler
 from graph_planner_ros.planning.stages import SPENT_SEARCHES, STAGE_STATES, StagePlanner
 from graph_planner_ros.planning.timed import plan_in_time
+from graph_planner_ros.planning.verifier import verify
 
 WANTED = goal("fired(v)", "polished(j)", "stands(j, s)", v="Vase", j="Jug", s="Shelf")
 
@@ -101,3 +103,21 @@ def test_the_same_task_is_planned_alike_whatever_was_planned_before(domain: Doma
     plan_in_time(domain, engine, state, goal("fired(v)", v="Vase"), soon())
     again = plan_in_time(domain, engine, state, WANTED, soon())
     assert first.steps and replace(first, time=0.0) == replace(again, time=0.0)
+
+
+def test_plans_of_other_orders_are_given_as_well(domain: Domain, state: SymbolicState) -> None:
+    found = StagePlanner(domain, MimirEngine()).plan(state, WANTED, soon())
+    assert found.others and found.goal is not None
+    for actions, wanted in ((found.actions, found.goal), *found.others):
+        assert all(variable.instance is not None for variable in wanted.variables)
+        assert verify(domain, state, wanted, actions).valid
+        assert len(found.actions) <= len(actions)
+
+
+def test_the_plan_that_takes_the_least_time_is_taken(domain: Domain, state: SymbolicState) -> None:
+    found = StagePlanner(domain, MimirEngine()).plan(state, WANTED, soon())
+    result = plan_in_time(domain, MimirEngine(), state, WANTED, soon())
+    for actions, wanted in ((found.actions, found.goal), *found.others):
+        assert wanted is not None
+        times = Scheduler(domain, state, wanted, {}).improve(list(actions))
+        assert times is not None and result.cost <= sum(cost for _, cost in times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rendered_world import box, fixture_map
 
-from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.domain.symbols import GroundAction, Truth
 from graph_planner_ros.scene.admission import NAMED, known_part, summary
 from graph_planner_ros.scene.effects import apply_effects
@@ -87,3 +87,17 @@ def test_a_summary_names_the_first_and_counts_the_rest() -> None:
     assert summary([]) == "" and summary(["a", "b"]) == "a; b"
     text = summary([str(n) for n in range(NAMED + 3)])
     assert text.startswith("0; 1") and text.endswith("and 3 more")
+
+
+def test_what_a_domain_says_of_a_thing_and_itself_is_kept() -> None:
+    """A room that nobody has seen is looked into from itself."""
+    house = load_domain("textworld")
+    room = SceneNode("beyond Hall north", "Unexplored")
+    graph = SceneGraph(domain="textworld", nodes={room.instance_id: room})
+    graph.relations = [
+        Relation(room.instance_id, "part_of", room.instance_id),
+        Relation(room.instance_id, "in", room.instance_id),
+    ]
+    known, left_out = known_part(graph, house)
+    assert [relation.predicate for relation in known.relations] == ["part_of"]
+    assert len(left_out) == 1 and "itself" in left_out[0]

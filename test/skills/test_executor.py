@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.domain.symbols import Atom, GroundAction, SymbolicState, Truth
-from graph_planner_ros.scene.graph import EFFECT, PERCEPTION, ROBOT_ID, Attribute, Presence, Relation, SceneGraph
+from graph_planner_ros.scene.graph import (
+    EFFECT,
+    PERCEPTION,
+    ROBOT_ID,
+    Attribute,
+    Presence,
+    Relation,
+    SceneGraph,
+    SceneNode,
+)
 from graph_planner_ros.skills.executor import (
     ArgumentError,
     ExecutionPolicy,
@@ -188,3 +197,30 @@ def test_what_trying_again_cannot_mend_goes_to_the_planner(status: SkillStatus) 
 
 def test_failures_that_are_not_recoverable_go_to_the_planner() -> None:
     assert not should_retry(SkillResult(SkillStatus.EXECUTION_FAILED, "door_stuck"), 1)
+
+
+def test_what_only_the_planner_counts_does_not_keep_an_action_from_starting() -> None:
+    """Marks of what goes on by itself, and things that wait to be made, are in no belief."""
+    domain = load_domain("robotouille")
+    objects = {"pot1": "container", "sink1": "station", "robot1": "player"}
+    there = Atom("container_at", ("pot1", "sink1"))
+    atoms = {Atom("ispot", ("pot1",)), Atom("issink", ("sink1",)), there}
+    believed = SymbolicState(objects, frozenset(atoms), {})
+    end = GroundAction("fill-pot-done", ("unmade_water_1", "pot1", "sink1"))
+    assert check_preconditions(domain, believed, end) is None
+    moved = SymbolicState(objects, frozenset(atoms - {there}), {})
+    refused = check_preconditions(domain, moved, end)
+    assert refused is not None and "container_at" in refused.reason
+    start = GroundAction("fill-pot", ("pot1", "sink1", "robot1"))
+    assert check_preconditions(domain, believed, start) is not None  # what the belief can say still counts
+
+
+def test_where_nothing_has_a_position_a_name_is_enough() -> None:
+    domain = load_domain("alfworld")
+    graph = SceneGraph(frame_id="", domain="alfworld", nodes={"mug 1": SceneNode("mug 1", "Mug")})
+    action = GroundAction("take", ("mug 1", "drawer 2"))
+    skill, arguments = skill_arguments(domain, graph, action)
+    assert (skill, [node.instance_id for node in arguments]) == ("pick_up", ["mug 1", "drawer 2"])
+    graph.frame_id = "map"
+    with pytest.raises(ArgumentError):
+        skill_arguments(domain, graph, action)

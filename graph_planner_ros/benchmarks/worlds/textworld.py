@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).parent / "servers" / "textworld.py"
 SUFFIXES = (".z8", ".ulx")
 LIST = "games.json"
 """File that `textworld_games.make_games` leaves in a folder: name of a game -> what is known of it."""
-LIMITS = {"cooking": 150, "treasure": 150, "coin": 400, "cleaning": 300, "simple": 150}
+LIMITS = {"cooking": 150, "treasure": 150, "coin": 400, "cleaning": 300, "simple": 150, "custom": 150}
 LIMIT = 150
 _FAMILIES = {
     "cook": "cooking",
@@ -26,6 +26,7 @@ _FAMILIES = {
     "coin": "coin",
     "clean": "cleaning",
     "simple": "simple",
+    "custom": "custom",
 }
 _GOALS = {"treasure": "Find the treasure."}
 """Goal of games of a family that state none: AriGraph's hunts leave it to the prompt."""

@@ -1,8 +1,8 @@
 """Makes games of TextWorld with the engine's own generators, and houses to clean with one of ours.
 
-The engine makes cooking games, treasure hunts, coin hunts and its simple example (what ``tw-make`` does). For cleaning
-it has no generator: `cleaning_plan` draws a house in which some things lie in wrong rooms, from the lists in
-``config/worlds/textworld_cleaning.yaml``, and the engine builds it.
+The engine makes cooking games, treasure hunts, coin hunts, its simple example, and houses with a chain of actions
+("custom"), all of them as ``tw-make`` does. For cleaning it has no generator: `cleaning_plan` draws a house in which
+some things lie in wrong rooms, from the lists in ``config/worlds/textworld_cleaning.yaml``, and the engine builds it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ FAMILIES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "treasure": {"easy": {"level": (1, 10)}, "medium": {"level": (11, 20)}, "hard": {"level": (21, 30)}},
     "coin": {"easy": {"level": (1, 50)}, "medium": {"level": (101, 150)}, "hard": {"level": (201, 233)}},
     "simple": {"easy": {"rewards": "dense", "goal": "detailed"}, "hard": {"rewards": "sparse", "goal": "brief"}},
+    "custom": {
+        "easy": {"rooms": 3, "objects": 10, "quest": 3},
+        "medium": {"rooms": (3, 8), "objects": 15, "quest": (4, 8)},
+        "hard": {"rooms": (6, 12), "objects": 25, "quest": (8, 14)},
+    },
     "cleaning": {
         "easy": {"rooms": 4, "misplaced": 3},
         "medium": {"rooms": 6, "misplaced": 6},
@@ -125,6 +130,9 @@ def _make(process: EngineProcess, family: str, settings: dict[str, Any], seed: i
     if family == "cleaning":
         plan = cleaning_plan(seed, settings["rooms"], settings["misplaced"])
         process.call("build", plan=plan, seed=seed, path=target)
+        return
+    if family == "custom":
+        process.call("custom", settings=settings, seed=seed, path=target)
         return
     if family == "cooking":
         settings = {"recipe_seed": 0, "split": None, **settings}

@@ -97,6 +97,7 @@ class FastDownwardEngine:
                 time.perf_counter() - start,
                 f"a plan of {len(plan)} actions",
                 self.name,
+                by_clock=ended is PlanningStatus.TIMED_OUT,
             )
         if ended is PlanningStatus.TIMED_OUT or code in _OUT_OF_TIME:
             timed_out = self._result(PlanningStatus.TIMED_OUT, start, f"no plan was found within {timeout:g} s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from graph_planner_ros.benchmarks.worlds.environments import find_python
 from graph_planner_ros.benchmarks.worlds.game import GameSpec, GameStatus, Observation, WorldUnavailableError
 from graph_planner_ros.benchmarks.worlds.textworld import LIST, TextworldWorld
 from graph_planner_ros.benchmarks.worlds.textworld_games import cleaning_plan, make_games
+from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable
 from graph_planner_ros.language.interface import Context
 from graph_planner_ros.language.rules import Language, load_language
+from graph_planner_ros.planning.relevance import relevance
+from graph_planner_ros.planning.supposing import Evidence, missing_things
 
 SERVERS = Path(process.__file__).parent / "servers"
 FAKE = f"""
@@ -179,6 +183,38 @@ def test_a_name_that_starts_with_another_is_not_taken_for_it(language: Language,
 def test_what_commands_tell_of_exits_is_believed(language: Language) -> None:
     belief = read(language, "-= Gym =-\nThere are unguarded exits to the south and west.\n", ("go south", "go west"))
     assert {"leads_to(Gym south, beyond Gym south)", "leads_to(Gym west, beyond Gym west)"} <= told(belief)
+
+
+def test_what_is_ambiguous_is_said_without_what_it_is_in(language: Language) -> None:
+    take = action("take_from", "key", "locker", "Gym", "n0", "n0")
+    first = "take key from locker"
+    offered = Context(commands=(first, "look"))
+    assert language.grounder.ground(take, offered).command == first
+    assert language.grounder.ground(take, replace(offered, refused="go east")).command == first
+    assert language.grounder.ground(take, replace(offered, refused=first)).command == "take key"
+    assert language.parser.parse("Which do you mean, the locker or the red locker?", offered).failed
+
+
+def test_nothing_is_shut_on_the_way(language: Language) -> None:
+    belief = read(language, "-= Gym =-\nThe red box contains an egg.\n", ("close red box", "take egg from red box"))
+    state = belief.state()
+    for wanted, helps in (("holding", False), ("closed", True)):
+        name = {"holding": "egg", "closed": "red box"}[wanted]
+        goal = Goal((GoalVariable("?x", state.objects[name], None, name),), (GoalLiteral(wanted, ("?x",)),))
+        assert ("close" in relevance(language.domain, state, goal).actions) is helps
+
+
+def test_what_is_cut_already_needs_no_knife(language: Language) -> None:
+    commands = ("examine carrot", "take carrot from table", "take egg from table")
+    belief = read(language, "-= Kitchen =-\nOn the table you see a sliced carrot and an egg.\n", commands)
+    state = belief.state()
+    names = ("carrot", "egg")
+    variables = tuple(GoalVariable(f"?{name}", state.objects[name], None, name) for name in names)
+    sliced = GoalLiteral("sliced", ("?carrot",))
+    for held, needs in ((sliced, False), (GoalLiteral("diced", ("?egg",)), True)):
+        goal = Goal(variables, (held, GoalLiteral("holding", ("?egg",))))
+        missing = missing_things(language.domain, state, goal, Evidence())
+        assert any("cuts" in item.need for item in missing) is needs
 
 
 def test_a_world_that_offers_more_than_it_allows_teaches_its_limit(language: Language) -> None:

@@ -55,6 +55,19 @@ class Handler:
         game = CHALLENGES[challenge][1](settings, options)
         return {"path": self._engine.generator.compile_game(game, options)}
 
+    def do_custom(self, settings: dict[str, Any], seed: int, path: str) -> dict[str, Any]:
+        """Make a game with a house and a chain of actions of given sizes (as ``tw-make custom`` does).
+
+        Args:
+            settings: ``rooms``, ``objects``, ``quest``: actions that the quest takes. path: of the file.
+        """
+        options = self._options(seed, path)
+        options.nb_rooms, options.nb_objects = settings["rooms"], settings["objects"]
+        chain = options.chaining
+        chain.min_length = chain.max_length = chain.max_depth = settings["quest"]
+        chain.max_breadth = 1
+        return {"path": self._engine.make(options)[0]}
+
     def do_build(self, plan: dict[str, Any], seed: int, path: str) -> dict[str, Any]:
         """Build and compile a house from a plan, see `build`."""
         options = self._options(seed, path)
