@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file, a text in UTF-8, so that whoever reads, whenever, sees the old file or the new one and never half of it."""
+    """Write a file so that whoever reads, whenever, sees the old one or the new one and never half of it.
+
+    Args:
+        path: keeps its permissions if it is there; a new file has those of any other. content: a text is UTF-8.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(temporary, mode)  # what mkstemp makes can be read by its owner only
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+@lru_cache(maxsize=1)
+def _umask() -> int:
+    """Return the process's umask, which can only be read by setting it: once, early, so that no thread sees another."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
