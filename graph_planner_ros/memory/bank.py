@@ -218,8 +218,11 @@ class ExperienceBank(BankSession):
 
     def headers(self) -> list[EpisodeHeader]:
         """Return what is known of every episode apart from its steps, in the order in which they came."""
-        with self._reading():
-            return rows.read_headers(self._connection)
+        with self._reading(), transaction(self._connection, "DEFERRED"):
+            stamp = rows.headers_stamp(self._connection)
+            if stamp != self._headers_stamp:
+                self._headers, self._headers_stamp = rows.read_headers(self._connection), stamp
+            return list(self._headers)
 
     def delete(self, episode_ids: Sequence[str]) -> int:
         """Delete episodes, all or (if one is refused) none; return the number of steps that went with them.

@@ -138,6 +138,11 @@ def read_headers(connection: sqlite3.Connection) -> list[EpisodeHeader]:
     return [_header(row) for row in connection.execute(f"SELECT {_HEADER} FROM episode ORDER BY number")]
 
 
+def headers_stamp(connection: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
+    """Return what is another one whenever `read_headers` would return something else, at no cost."""
+    return tuple(connection.execute("SELECT name, seq FROM sqlite_sequence WHERE name IN ('change', 'episode')"))
+
+
 def find_episode(connection: sqlite3.Connection, episode_id: str) -> tuple[int, EpisodeHeader]:
     """Return number and header of an episode.
 
@@ -241,12 +246,17 @@ def content_hash(episode: Episode) -> str:
     header = replace(episode.header, domain_hash="", goals=())
     content = {
         **vars(header),
-        "started": float(header.started),
+        "started": _plain(header.started),
         "status": header.status.value,
         "goals": [goal_to_dict(goal) for goal in episode.header.goals],
-        "steps": [step_to_dict(replace(step, stamp=float(step.stamp), embedding=None)) for step in episode.steps],
+        "steps": [step_to_dict(replace(step, stamp=_plain(step.stamp), embedding=None)) for step in episode.steps],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(number: float) -> float:
+    """Return a number as the database gives it back: without the sign of a zero."""
+    return float(number) + 0.0
 
 
 def _header(row: Sequence[Any]) -> EpisodeHeader:

@@ -53,6 +53,8 @@ class BankSession:
         self._locks: WriterLocks | None = None
         self._writer: int | None = None
         self._closed = False
+        self._headers: list[EpisodeHeader] = []
+        self._headers_stamp: tuple[tuple[str, int], ...] | None = None
         self.header = read_header(connection)
         check_header(path, self.header, options)
         self._index = BankIndex(connection, path, self.header.dimension, not options.read_only)

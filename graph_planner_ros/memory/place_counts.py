@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -139,6 +139,13 @@ class PlaceCounter:
             holding, looked = own.get(label, (0.0, 0.0))
             chances[label] = (holding + DOUBT * (some / all_ if all_ else 0.0)) / (looked + DOUBT)
         return {place: chances[label] for place, label in candidates.items()}
+
+    def warm_up(self) -> Iterator[None]:
+        """Count episodes beforehand, the newest first, one at each turn of the iterator."""
+        for header in list(self._bank.headers())[: -MAX_EPISODES - 1 : -1]:
+            if header.domain == self._domain.name:
+                self._tally(header)
+                yield
 
     def _chosen(self, goals: Sequence[Goal]) -> list[EpisodeHeader]:
         ours = [header for header in self._bank.headers() if header.domain == self._domain.name]

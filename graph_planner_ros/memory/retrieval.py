@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from graph_planner_ros.domain.domain import Domain
@@ -45,7 +45,7 @@ LEAST_AGREEMENT = 0.35
 """Agreement of roles below which a remembered action is not carried over."""
 FOLLOWING = 12
 """Actions after the first that are carried over at most."""
-CACHED_MOMENTS = 2048
+CACHED_MOMENTS = 4096
 CACHED_EPISODES = 32
 """Remembered steps, and whole episodes, that are kept ready."""
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError)
@@ -193,6 +193,22 @@ class Retriever:
         """Return how probable it is that each place holds a thing of a class, by what past episodes saw; see
         `PlaceCounter.chances`."""
         return self._counter.chances(scene, goals, class_name, candidates, exclude_episode)
+
+    def warm_up(self) -> Iterator[None]:
+        """Read beforehand what `places` and `retrieve` need, a little at each turn of the iterator."""
+        yield from self._counter.warm_up()
+        wanted = EpisodeStatus.SUCCEEDED
+        ids = [header.episode_id for header in self.bank.headers() if self.rank_by_success or header.status is wanted]
+        for episode_id in reversed(ids):
+            try:
+                count = len(self._episode(episode_id)[0].steps)
+                if len(self._moments) + count > CACHED_MOMENTS:
+                    return
+                for index in range(count):
+                    self._moment(episode_id, index)
+                    yield
+            except _UNREADABLE:
+                continue  # the retrieval that meets it counts it
 
     def share_moments(self, other: Retriever) -> None:
         """Keep remembered steps together with another retriever over the same episodes, whatever it calls near."""

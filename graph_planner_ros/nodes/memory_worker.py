@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,10 +97,10 @@ class MemoryWorker:
         self._graph = StateGraph(domain)
         self._running: _Running | None = None
         self._loop: Loop | None = None
+        self._ahead: Iterator[None] | None = self._read_ahead()
         self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="graph memory", daemon=True)
         self._thread.start()
-        self._do(self.bank.warm_up)
 
     # ---- from any thread
 
@@ -156,13 +157,32 @@ class MemoryWorker:
         return promise
 
     def _work(self) -> None:
-        while (item := self._jobs.get()) is not None:
+        while (item := self._next_job()) is not None:
             promise, job = item
             try:
                 promise.set_result(job())
             except Exception as error:  # whoever asked is told, and the next job is done all the same
                 self._on_error(f"{type(error).__name__}: {error}")
                 promise.set_exception(error)
+
+    def _next_job(self) -> tuple[Future[Any], Callable[[], Any]] | None:
+        """Wait for the next job; as long as there is none, read what later ones will need."""
+        while self._ahead is not None:
+            with contextlib.suppress(queue.Empty):
+                return self._jobs.get_nowait()
+            try:
+                next(self._ahead)
+            except StopIteration:
+                self._ahead = None
+            except Exception as error:
+                self._ahead = None
+                self._on_error(f"reading ahead: {type(error).__name__}: {error}")
+        return self._jobs.get()
+
+    def _read_ahead(self) -> Iterator[None]:
+        self.bank.warm_up()
+        yield
+        yield from self._retriever.warm_up()
 
     def _begin(self, task_id: str, instruction: str, goals: tuple[Goal, ...]) -> None:
         running = self._running

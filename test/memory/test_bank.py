@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bank_fakes import DIMENSION, Encoder, episode, header, scene, step
 from encoder_scenes import scenes
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from graph_planner_ros.domain.domain import load_domain
@@ -54,6 +54,7 @@ def test_an_episode_comes_back_as_it_was(bank: ExperienceBank) -> None:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example([], [""], "", None, -0.0)
 @given(
     st.lists(scenes(), max_size=3),
     st.lists(st.text(), min_size=1, max_size=4),
