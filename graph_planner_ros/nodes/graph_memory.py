@@ -8,9 +8,10 @@ Embedding, looking up and writing are done on a thread of their own (`memory_wor
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from graph_planner_ros import msg as messages
 from graph_planner_ros import srv as services
 from graph_planner_ros.conversions import (
     advice_to_msg,
+    from_stamp,
     goal_from_msg,
     state_graph_to_msg,
     statistics_to_msg,
@@ -31,7 +33,7 @@ from graph_planner_ros.conversions import (
 )
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.domain.goal import check_goal
-from graph_planner_ros.domain.symbols import Goal
+from graph_planner_ros.domain.symbols import Goal, GroundAction
 from graph_planner_ros.memory.bank import LIMIT_STEPS
 from graph_planner_ros.memory.encoder import load_encoder
 from graph_planner_ros.memory.experience import EpisodeStatus
@@ -71,6 +73,8 @@ class GraphMemoryNode(ManagedNode):
         self._graph: Any = None
         self._task = ""
         self._goals: tuple[Goal, ...] = ()
+        self._ended = -math.inf  # when the last subtask ended, seconds of ROS time
+        self._later: Callable[[], None] | None = None
         self._waiting = False
         self._last_advice = 0.0
         self._advised = 0
@@ -126,6 +130,7 @@ class GraphMemoryNode(ManagedNode):
             self._jump = None
         self.destroy_all(self._entities)
         self._entities = []
+        self._flush()
         if self._worker is not None:
             self._worker.close()
             self._worker = None
@@ -133,6 +138,7 @@ class GraphMemoryNode(ManagedNode):
             self._folder.cleanup()
             self._folder = None
         self._graph, self._task, self._goals, self._waiting = None, "", (), False
+        self._ended, self._later = -math.inf, None
 
     def diagnose(self) -> tuple[bytes, str, dict[str, Any]]:
         """Say whether an episode is being written, and whether it goes in circles."""
@@ -156,6 +162,7 @@ class GraphMemoryNode(ManagedNode):
             return
         news = self._graph is None or graph.revision != self._graph.revision
         self._graph = graph
+        self._with_effects()
         now = self.steady_clock.now().nanoseconds * 1e-9
         if news and self._task and not self._waiting and now - self._last_advice >= self.value("advice_period"):
             self._ask(lambda worker: worker.recall(graph))
@@ -168,12 +175,11 @@ class GraphMemoryNode(ManagedNode):
             if message.task_id != self._task or goals != self._goals:
                 self._begin(message.task_id, message.instruction, goals)
         elif self._task and message.task_id in ("", self._task):
-            status = EpisodeStatus.INTERRUPTED
+            status, task_id = EpisodeStatus.INTERRUPTED, self._task
             if message.status != messages.GoalStatus.IDLE:
                 status = ENDED.get(TaskStatus(message.status), EpisodeStatus.FAILED)
-            self._worker.finish(self._task, status, message.reason, self._graph)
             self._task, self._goals, self._cycle = "", (), ""
-            self._publish_statistics()
+            self._with_effects(lambda: self._finish(task_id, status, message.reason))
 
     def _on_plan(self, message: messages.Plan) -> None:
         if not self.active or self._graph is None or message.status != messages.Plan.ACTIVE:
@@ -181,27 +187,60 @@ class GraphMemoryNode(ManagedNode):
         if message.task_id != self._task:
             self._begin(message.task_id, message.instruction, ())
         if message.next < len(message.subtasks):
-            action, graph = step_from_msg(message.subtasks[message.next]).action, self._graph
-            self._ask(lambda worker: worker.next_step(message.task_id, message.revision, action, graph))
+            action = step_from_msg(message.subtasks[message.next]).action
+            self._with_effects(lambda: self._next_step(message.task_id, message.revision, action))
+
+    def _next_step(self, task_id: str, revision: int, action: GroundAction) -> None:
+        graph = self._graph
+        self._ask(lambda worker: worker.next_step(task_id, revision, action, graph))
+
+    def _finish(self, task_id: str, status: EpisodeStatus, reason: str) -> None:
+        if self._worker is not None:
+            self._worker.finish(task_id, status, reason, self._graph)
+            self._publish_statistics()
+
+    def _with_effects(self, then: Callable[[], None] | None = None) -> None:
+        """Do something as soon as the scene is newer than the end of the last subtask.
+
+        The planner has seen such a scene before it says what comes next, but its word may arrive first here. What comes
+        after that does not wait: then the newest scene must do.
+        """
+        if then is not None:
+            self._flush()
+            self._later = then
+        if self._graph is not None and self._graph.stamp >= self._ended:
+            self._flush()
+
+    def _flush(self) -> None:
+        later, self._later = self._later, None
+        if later is not None:
+            later()
 
     def _begin(self, task_id: str, instruction: str, goals: tuple[Goal, ...]) -> None:
         assert self._worker is not None
+        if task_id != self._task:
+            self._flush()
         self._task, self._goals = task_id, goals
         self._worker.begin(task_id, instruction, goals)
 
     def _on_done(self, message: messages.SubtaskCompleted) -> None:
-        if self._worker is not None:
-            self._worker.ended_step(message.task_id, message.revision, True)
+        self._on_ended(message, True)
 
     def _on_failed(self, message: messages.ActionFailure) -> None:
+        self._on_ended(message, False)
+
+    def _on_ended(self, message: messages.SubtaskCompleted | messages.ActionFailure, succeeded: bool) -> None:
         if self._worker is not None:
-            self._worker.ended_step(message.task_id, message.revision, False)
+            self._flush()
+            self._ended = from_stamp(message.header.stamp)
+            self._worker.ended_step(message.task_id, message.revision, succeeded)
 
     def _on_jump(self, _: Any) -> None:
         """Time went back, so the running episode has no end; what is remembered stays."""
         if self._worker is not None and self._task:
             self._worker.finish(self._task, EpisodeStatus.INTERRUPTED, "ROS time went back", None)
         self._graph, self._task, self._goals = None, "", ()
+        self._ended, self._later = -math.inf, None
 
     def _checked(self, goals: Sequence[messages.TaskGoal]) -> tuple[Goal, ...]:
         """Return the goals that the domain can speak of."""

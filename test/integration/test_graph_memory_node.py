@@ -5,16 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness import System, wait_until
+from harness import System, kitchen, running, wait_until
+from rclpy.duration import Duration
 from test_task import Robot, Status
 
 from graph_planner_ros import msg as messages
 from graph_planner_ros import srv as services
-from graph_planner_ros.conversions import graph_to_msg
+from graph_planner_ros.conversions import completion_to_msg, graph_to_msg, plan_to_msg
+from graph_planner_ros.domain.symbols import GroundAction
 from graph_planner_ros.memory.episode_files import read_episodes
 from graph_planner_ros.memory.experience import EpisodeStatus
-from graph_planner_ros.nodes.base import LATCHED, ManagedNode
+from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode
 from graph_planner_ros.nodes.graph_memory import GraphMemoryNode
+from graph_planner_ros.planning.result import PlannedStep
+from graph_planner_ros.scene.graph import Relation
 
 TASK = "put a tomato on the dining table"
 HIDDEN = {"tomato_1": ("Tomato", "fridge_1")}
@@ -87,8 +91,6 @@ def test_a_task_becomes_an_episode_and_the_next_one_is_told_of_it(system: System
 
 
 def test_the_first_plan_of_a_task_knows_where_such_things_were_in_an_earlier_life(tmp_path: Path) -> None:
-    from harness import running
-
     bank = tmp_path / "bank.sqlite"
     with running() as first:
         robot = Remembering(first, bank, hidden=HIDDEN)
@@ -140,10 +142,77 @@ def test_a_question_with_a_scene_that_cannot_be_is_answered_with_why(system: Sys
     message = messages.SceneGraph(nodes=[messages.SceneNode(instance_id="mug_1", label="Mug", confidence=7.0)])
     answer = listener.ask("retrieve", scene_graph=message)
     assert not answer.success and "mug_1" in answer.reason
-    from harness import kitchen
-
     assert listener.ask("retrieve", scene_graph=graph_to_msg(kitchen())).success
     assert memory.active and memory.errors == 0
+
+
+class Speaker(ManagedNode):
+    """Says what planner, executor and perception say, in whatever order."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("speaker", (), **options)
+
+    def configure(self) -> None:
+        self.topics = {
+            kind: self.create_publisher(kind, topic, qos)
+            for kind, topic, qos in (
+                (messages.GoalStatus, "goal_status", LATCHED),
+                (messages.Plan, "plan", LATCHED),
+                (messages.SceneGraph, "scene_graph", LATCHED),
+                (messages.SubtaskCompleted, "events/subtask_completed", RELIABLE),
+            )
+        }
+
+    def release(self) -> None:
+        self.destroy_all(getattr(self, "topics", {}).values())
+
+    def say(self, message: Any) -> None:
+        publisher = self.topics[type(message)]
+        wait_until(lambda: publisher.get_subscription_count() > 0, "somebody listens")
+        publisher.publish(message)
+        assert publisher.wait_for_all_acked(Duration(seconds=20.0))
+
+
+def test_a_plan_that_comes_before_the_scene_it_rests_on_waits_for_it(system: System, tmp_path: Path) -> None:
+    memory = system.add(GraphMemoryNode, bank_file=str(tmp_path / "bank.sqlite"))
+    speaker = system.add(Speaker)
+    scene = kitchen()
+
+    def seen(stamp: float, at: str) -> messages.SceneGraph:
+        scene.stamp = stamp
+        scene.relations = [Relation("robot", "at", at)]
+        return graph_to_msg(scene)
+
+    def plan(revision: int, *actions: GroundAction, status: int = messages.Plan.ACTIVE) -> messages.Plan:
+        steps = [PlannedStep(action) for action in actions]
+        return plan_to_msg(steps, stamp=float(revision), task_id="t", revision=revision, status=status)
+
+    there = GroundAction("go_to", ("start", "fridge_1"))
+    back = GroundAction("go_to", ("fridge_1", "counter_top_1"))
+    speaker.say(seen(1.0, "start"))
+    speaker.say(messages.GoalStatus(task_id="t", instruction="go round", status=messages.GoalStatus.RUNNING))
+    for revision, action, at in ((1, there, "fridge_1"), (2, back, "counter_top_1")):
+        said = plan(revision, action)
+        speaker.say(said)
+        wait_until(lambda number=revision: plan_seen(memory, number), f"revision {revision} has come")
+        speaker.say(completion_to_msg(said, stamp=2.0 * revision, attempts=1, duration=1.0))
+        wait_until(lambda end=2.0 * revision: memory._ended == end, "the event has come")
+        if revision == 1:
+            speaker.say(plan(2, back))  # the planner is faster than the scene graph
+        else:
+            speaker.say(messages.GoalStatus(task_id="t", status=messages.GoalStatus.SUCCEEDED))
+            wait_until(lambda: memory._task == "", "the end has come")
+        speaker.say(seen(2.0 * revision + 0.5, at))
+    wait_until(lambda: any(h.status is EpisodeStatus.SUCCEEDED for h in memory._worker.bank.headers()), "an episode")
+    (header,) = memory._worker.bank.headers()
+    steps = memory._worker.bank.episode(header.episode_id).steps
+    assert [step.action for step in steps] == [there, back, None]
+    assert [step.scene.relations[0].object for step in steps] == ["start", "fridge_1", "counter_top_1"]
+
+
+def plan_seen(memory: GraphMemoryNode, revision: int) -> bool:
+    running = memory._worker._running
+    return running is not None and running.revision == revision
 
 
 def test_a_file_that_is_no_bank_refuses_the_start_and_is_left_as_it_is(system: System, tmp_path: Path) -> None:
