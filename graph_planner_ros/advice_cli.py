@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, table
+from graph_planner_ros.console import Terminal, errors, fail, table
 from graph_planner_ros.memory_collect_cli import numbers_of
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Measure what advice from experience is worth.", no_args_is_help=True)
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 Episodes = Annotated[Path, typer.Option(help="File of episodes that `memory collect` wrote.", exists=True)]
 Bank = Annotated[int, typer.Option(help="Episodes in a bank.", min=1)]
@@ -109,9 +107,9 @@ def _run(
                 report.compare()
                 json_file.write_text(json.dumps(report.as_json(), indent=1) + "\n")
     except (WorldUnavailableError, EngineMissingError, EncoderMissingError) as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     show(report)
     if stop():
         raise typer.Exit(130)
@@ -143,8 +141,3 @@ def _row(item: Comparison) -> tuple[str, ...]:
         f"{100 * item.success.estimate:.1f} % [{100 * item.success.low:.1f}, {100 * item.success.high:.1f}]",
         f"{item.p:.2f}",
     )
-
-
-def _fail(text: str, code: int) -> typer.Exit:
-    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
-    return typer.Exit(code)

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors, fail
 from graph_planner_ros.prior_cli import learn_places
 from graph_planner_ros.robotouille_cli import make_robotouille_tasks
 from graph_planner_ros.textworld_cli import make_textworld_games
@@ -24,7 +22,6 @@ app.command("learn-places")(learn_places)
 app.command("robotouille-tasks")(make_robotouille_tasks)
 app.command("textworld-games")(make_textworld_games)
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 
 def _writable(path: Path | None) -> Path | None:
@@ -148,7 +145,7 @@ def other_world(
     """Play a world of your own; docs/benchmarks.md says what it must offer."""
     pairs = [text.partition("=") for text in option or []]
     if wrong := [text for text, equals, _ in pairs if not equals]:
-        raise _fail(f"--option takes name=value, not {wrong[0]!r}", 2)
+        raise fail(f"--option takes name=value, not {wrong[0]!r}", 2)
     _bench(world, {name: value for name, _, value in pairs}, locals())
 
 
@@ -165,7 +162,7 @@ def show_table(
         try:
             made = tables.make_table(read_results(path))
         except ResultsError as error:
-            raise _fail(str(error), 2) from None
+            raise fail(str(error), 2) from None
         if markdown:
             print(tables.markdown(made))
         else:
@@ -185,7 +182,7 @@ def compare_command(
     try:
         made = compare.compare(read_results(first), read_results(second))
     except ResultsError as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     if markdown:
         print(compare.markdown(made))
     else:
@@ -225,9 +222,9 @@ def _bench(world: str, options: dict[str, Any], given: dict[str, Any]) -> None:
         settings = RunSettings(out, given["processes"], given["wall"], _command(given["endpoint"]))
         results = run_bench(experiment, selection, settings, errors, stop)
     except (WorldUnavailableError, EngineMissingError) as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     table = tables.make_table(results)
     if given["markdown"] is not None:
         given["markdown"].write_text(tables.markdown(table), encoding="utf-8")
@@ -272,8 +269,3 @@ def _command(endpoint: str) -> tuple[str, ...]:
 
 def _stop_signal() -> Callable[[], bool]:
     return console.stop_signal()
-
-
-def _fail(text: str, code: int) -> typer.Exit:
-    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
-    return typer.Exit(code)

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from graph_planner_ros import __version__
 from graph_planner_ros.advice_cli import app as advice_app
 from graph_planner_ros.bench_cli import app as bench_app
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors, fail
 from graph_planner_ros.domains_cli import app as domains_app
 from graph_planner_ros.language_cli import app as language_app
 from graph_planner_ros.memory_cli import app as memory_app
@@ -44,7 +43,6 @@ app.add_typer(language_app, name="language")
 app.add_typer(memory_app, name="memory")
 
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 RunsFolder = Annotated[Path, typer.Option(help="Folder in which a folder for this run is made.")]
@@ -75,12 +73,6 @@ class StopSignal:
     def __call__(self) -> bool:
         """Return whether a signal came."""
         return self.event.is_set()
-
-
-def fail(text: str, code: int) -> typer.Exit:
-    """Print an error and return the exit to raise."""
-    errors.print(f"[red]error[/red] {escape(text)}")
-    return typer.Exit(code)
 
 
 def write_json(path: Path | None, content: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -64,3 +65,17 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     for row in rows:
         result.add_row(*(escape(cell) for cell in row))
     return result
+
+
+errors = Console(stderr=True, highlight=False)
+"""Where all commands say what went wrong."""
+
+
+def fail(text: str, code: int) -> typer.Exit:
+    """Print an error and return the exit to raise.
+
+    Args:
+        text: what went wrong, in a sentence. code: 2 for wrong usage, 3 for what is not installed or not there.
+    """
+    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
+    return typer.Exit(code)

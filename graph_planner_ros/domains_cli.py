@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors
 
 app = typer.Typer(help="The planning domains.", invoke_without_command=True)
 translate_app = typer.Typer(help="Make a domain from another world's description of itself.", no_args_is_help=True)
 app.add_typer(translate_app, name="translate")
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 
 @app.callback()

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors, fail
 
 if TYPE_CHECKING:
     from graph_planner_ros.benchmarks.worlds.game import GameSpec
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Learn how a world talks, and measure it.", no_args_is_help=True)
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 WorldName = Annotated[str, typer.Option(help="alfworld, robotouille, textworld, or module:callable.")]
 Data = Annotated[Path | None, typer.Option(help="The world's data, as for `graph-planner bench`.")]
@@ -78,9 +76,9 @@ def collect(
             write_pairs(out, pairs)
             errors.print(f"{number} of {len(specs)}: {escape(spec.name)}: {status}, {len(pairs)} pairs", soft_wrap=True)
     except (WorldUnavailableError, EngineMissingError) as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     if out.exists():
         _show_pairs(out, read_pairs(out))
 
@@ -107,7 +105,7 @@ def train(
         model = train_model(load_domain(domain), content, data=file_hash(pairs), seed=seed, command=command)
         save_model(out, model)
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     header = model.header
     console.print(
         f"{out}: {header.facts} observations and {header.commands} actions of {header.games} games "
@@ -155,7 +153,7 @@ def evaluate(
             language = load_language(loaded) if model is None else load_trained_language(loaded, model)
             results["rules" if model is None else str(model)] = judge(language.parser, language.grounder, content)
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     sources = sorted({pair.source for pair in content.facts})
     console.print(f"reference: {', '.join(sources)}; {len(content.games)} games of {pairs}")
     for name, evaluation in results.items():
@@ -262,8 +260,3 @@ def _plain(evaluation: Evaluation) -> dict[str, Any]:
         "refused": dict(evaluation.refused),
         "examples": evaluation.examples,
     }
-
-
-def _fail(text: str, code: int) -> typer.Exit:
-    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
-    return typer.Exit(code)

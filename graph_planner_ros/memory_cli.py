@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from graph_planner_ros import memory_collect_cli, memory_reasoning_cli, memory_training_cli
-from graph_planner_ros.console import Terminal, table
+from graph_planner_ros.console import Terminal, errors, fail, table
 
 if TYPE_CHECKING:
     from graph_planner_ros.domain.domain import Domain
@@ -30,7 +29,6 @@ app.add_typer(memory_collect_cli.app, name="collect")
 app.registered_commands.extend(memory_training_cli.app.registered_commands)
 app.registered_commands.extend(memory_reasoning_cli.app.registered_commands)
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 Bank = Annotated[Path, typer.Argument(help="File of the bank (SQLite).")]
 Model = Annotated[Path | None, typer.Option(help="Encoder to embed scenes with; without it the one that is shipped.")]
@@ -147,10 +145,10 @@ def delete(
     from graph_planner_ros.memory.experience import EpisodeStatus
 
     if not (episode or origin or layout or status or before):
-        raise _fail("say which episodes: --episode, --origin, --layout, --status or --before", 2)
+        raise fail("say which episodes: --episode, --origin, --layout, --status or --before", 2)
     allowed = [value.value for value in EpisodeStatus if value is not EpisodeStatus.RUNNING]
     if status and status not in allowed:
-        raise _fail(f"--status: expected {', '.join(allowed)}, found {status!r}", 2)
+        raise fail(f"--status: expected {', '.join(allowed)}, found {status!r}", 2)
     moment = _day(before)
 
     def applies(header: EpisodeHeader) -> bool:
@@ -164,12 +162,12 @@ def delete(
         )
 
     if not bank.is_file():
-        raise _fail(f"{bank}: there is no such bank", 2)
+        raise fail(f"{bank}: there is no such bank", 2)
     with _errors(), ExperienceBank.open(bank, None, None) as opened:
         headers = opened.headers()
         unknown = sorted(set(episode or ()) - {header.episode_id for header in headers})
         if unknown:
-            raise _fail(f"there are no episodes with these ids: {', '.join(unknown)}", 2)
+            raise fail(f"there are no episodes with these ids: {', '.join(unknown)}", 2)
         chosen = [header.episode_id for header in headers if applies(header)]
         if not yes and chosen and not typer.confirm(f"delete {len(chosen)} of {len(headers)} episodes?"):
             raise typer.Exit(130)
@@ -224,7 +222,7 @@ def _day(text: str) -> float | None:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=timezone.utc).timestamp()
     except ValueError:
-        raise _fail(f"--before: expected a day like 2026-01-31, found {text!r}", 2) from None
+        raise fail(f"--before: expected a day like 2026-01-31, found {text!r}", 2) from None
 
 
 def _show_report(source: Path, report: AddReport) -> None:
@@ -254,13 +252,8 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except EncoderMissingError as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except (BankError, ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
-
-
-def _fail(text: str, code: int) -> typer.Exit:
-    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
-    return typer.Exit(code)

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors, fail
 
 if TYPE_CHECKING:
     from graph_planner_ros.benchmarks.worlds.registry import World
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Collect episodes of experience.", no_args_is_help=True)
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 Out = Annotated[
     Path, typer.Option(help="File of episodes (JSON lines, gzipped if its name ends so); games in it are not repeated.")
@@ -89,9 +87,9 @@ def kitchen(
         found = collect_from_kitchens(load_domain("household"), chosen, seeds, games, _known(out))
         _write(out, found, len(chosen) * len(seeds) * games, everything, stop)
     except EngineMissingError as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
 
 
 @app.command()
@@ -111,7 +109,7 @@ def bag(
         new = [episode for episode in found if episode.header.episode_id not in known]
         _write(out, new, len(new), everything)
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
 
 
 def _collect_world(
@@ -144,9 +142,9 @@ def _collect_world(
         found = (episode for _, episode in collect_from_world(world, todo))
         _write(out, found, len(todo), everything, stop)
     except (WorldUnavailableError, EngineMissingError) as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
 
 
 def numbers_of(text: str) -> list[int]:
@@ -193,11 +191,6 @@ def _write(
         if stop():
             raise typer.Exit(130)
     console.print(f"{out}: {kept} episodes added", soft_wrap=True)
-
-
-def _fail(text: str, code: int) -> typer.Exit:
-    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
-    return typer.Exit(code)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors, fail
 
 if TYPE_CHECKING:
     from graph_planner_ros.benchmarks.statistics import Interval
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Measure reasoning with memory.", no_args_is_help=True)
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 SHIPPED = "shipped"
 TRIPLES = "triples"
@@ -122,9 +120,9 @@ def retrieval(
             errors.print,
         )
     except SentencesMissingError as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except ValueError as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     result: dict[str, Any] = {}
     for domain, ways in report.items():
         reference = list(ways.values())[1]
@@ -200,7 +198,7 @@ def _encoder(name: str) -> SceneEncoder:
     try:
         return load_encoder()
     except EncoderMissingError as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
 
 
 def _read(paths: Sequence[Path]) -> Iterator[Episode]:
@@ -210,7 +208,7 @@ def _read(paths: Sequence[Path]) -> Iterator[Episode]:
         try:
             yield from read_episodes(path)
         except (EpisodeFileError, OSError) as error:
-            raise _fail(str(error), 2) from None
+            raise fail(str(error), 2) from None
 
 
 def _thinned(episodes: Iterable[Episode], limit: int) -> list[Episode]:
@@ -243,11 +241,6 @@ def _write(path: Path | None, content: dict[str, Any]) -> None:
 
     if path is not None:
         path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def _fail(text: str, code: int) -> typer.Exit:
-    errors.print(f"[red]error[/red] {escape(text)}")
-    return typer.Exit(code)
 
 
 if __name__ == "__main__":

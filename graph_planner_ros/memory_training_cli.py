@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors, fail
 
 if TYPE_CHECKING:
     from graph_planner_ros.memory.encoder import OnnxSceneEncoder
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Train and judge the graph encoder.", no_args_is_help=True)
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 TRAINING = (
     "training needs torch, torch-geometric, onnx and matplotlib ({error}): ./run extra training, or "
@@ -74,7 +71,7 @@ def train(
 
         from graph_planner_ros.memory.training import Trainer, TrainingOptions, trajectories_of
     except ImportError as error:
-        raise _fail(TRAINING.format(error=error), 3) from None
+        raise fail(TRAINING.format(error=error), 3) from None
     torch.set_num_threads(threads)
     stop = console.stop_signal()
     try:
@@ -93,9 +90,9 @@ def train(
         )
         _finish(trainer, sentences, data, out, plot, golden)
     except SentencesMissingError as error:
-        raise _fail(str(error), 3) from None
+        raise fail(str(error), 3) from None
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     if stop():
         raise typer.Exit(130)
 
@@ -113,7 +110,7 @@ def evaluate(
     try:
         groups = _embed(encoder, _read(data))
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     rows: list[dict[str, Any]] = []
     geometries: dict[str, Geometry] = {}
     for (domain, subset), trajectories in groups.items():
@@ -129,7 +126,7 @@ def evaluate(
             content = {"model_hash": encoder.model_hash, "tau": encoder.tau, "rows": rows}
             json_file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
 
 
 @app.command(name="time")
@@ -160,7 +157,7 @@ def measure_time(
         batch = 1e3 * (time.perf_counter() - started) / len(scenes)
         together = 1e3 * (time.process_time() - busy) / len(scenes)
     except (ValueError, OSError) as error:
-        raise _fail(str(error), 2) from None
+        raise fail(str(error), 2) from None
     middle, slow = np.percentile(single, [50, 99])
     size = np.median([len(scene.nodes) for scene in scenes])
     console.print(
@@ -336,7 +333,7 @@ def _plot(geometries: dict[str, Geometry], tau: float, path: Path) -> None:
 
         plot_distances(geometries, tau, path)
     except ImportError as error:
-        raise _fail(TRAINING.format(error=error), 3) from None
+        raise fail(TRAINING.format(error=error), 3) from None
     console.print(f"{path}: distances", soft_wrap=True)
 
 
@@ -355,12 +352,7 @@ def _load(model: Path | None) -> OnnxSceneEncoder:
     try:
         return load_encoder(model)
     except EncoderMissingError as error:
-        raise _fail(str(error), 3) from None
-
-
-def _fail(text: str, code: int) -> typer.Exit:
-    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
-    return typer.Exit(code)
+        raise fail(str(error), 3) from None
 
 
 if __name__ == "__main__":

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, errors
 
 console = Terminal(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 
 def make_textworld_games(

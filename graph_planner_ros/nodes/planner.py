@@ -196,6 +196,10 @@ class PlannerNode(ManagedNode):
             if unread is not None and self._task is not None:
                 goal_handle.abort()
                 return result_message(unread)
+            if not self.active:
+                goal_handle.abort()
+                why = "the planner was deactivated while it read the instruction"
+                return result_message(TaskOutcome(TaskStatus.CANCELLED, why, task.task_id))
         before, self._task = self._task, task
         if before is not None:
             before.mailbox.cancel(f"replaced by a new instruction: {task.instruction}")

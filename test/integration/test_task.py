@@ -250,3 +250,17 @@ def test_two_robots_in_one_domain_do_not_hear_each_other() -> None:
         first.close()
         if second is not None:
             second.close()
+
+
+def test_a_task_that_was_read_while_the_planner_was_deactivated_is_refused(system: System) -> None:
+    robot = Robot(system, script={"go_to": ["hang"]})
+    first = robot.send("put a mug on the dining table")
+    wait_until(lambda: robot.bridge.calls, "the robot moves")
+
+    async def read(_: Any) -> None:
+        robot.planner.trigger_deactivate()
+
+    robot.planner._unread = read
+    second = robot.do("put a mug on the counter")
+    assert second.status == Status.CANCELLED and "deactivated" in second.reason
+    assert first.result().status == Status.CANCELLED
