@@ -102,9 +102,10 @@ def import_command(
 ) -> None:
     """Add episodes of files to a bank, which is made if it is not there; those that it has already are left out."""
     from graph_planner_ros.memory.bank import ExperienceBank
-    from graph_planner_ros.memory.bank_files import import_episodes
+    from graph_planner_ros.memory.bank_files import check_files, import_episodes
 
     with _errors():
+        check_files(files)
         loaded = _domain(domain)
         with ExperienceBank.open(bank, loaded, _encoder(model), limit_steps=limit) as opened:
             report = import_episodes(opened, files, _progress("read"))

@@ -15,7 +15,7 @@ from graph_planner_ros.memory.bank import ExperienceBank
 from graph_planner_ros.memory.bank_errors import BankError, BankFileError, BankMismatchError, named_errors
 from graph_planner_ros.memory.bank_reports import AddReport
 from graph_planner_ros.memory.bank_schema import connect, is_empty, read_header
-from graph_planner_ros.memory.episode_files import read_episodes, write_episodes
+from graph_planner_ros.memory.episode_files import EpisodeFileError, read_episodes, write_episodes
 from graph_planner_ros.memory.experience import Episode, EpisodeStatus
 
 Progress = Callable[[int], None]
@@ -46,6 +46,19 @@ def export_episodes(
     return _write(path, (rows.without_embeddings(bank.episode(name)) for name in chosen), progress)
 
 
+def check_files(paths: Iterable[Path]) -> None:
+    """Look whether files begin with an episode, before anything is made for them.
+
+    Raises:
+        EpisodeFileError, FileNotFoundError: one cannot be read, or has no episodes.
+    """
+    for path in paths:
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {path}")
+        if next(read_episodes(path), None) is None:
+            raise EpisodeFileError(f"{path} has no episodes")
+
+
 def import_episodes(bank: ExperienceBank, paths: Iterable[Path], progress: Progress | None = None) -> AddReport:
     """Add the episodes of files of JSON lines; scenes are embedded anew.
 
@@ -55,13 +68,14 @@ def import_episodes(bank: ExperienceBank, paths: Iterable[Path], progress: Progr
         EpisodeFileError, FileNotFoundError: a file cannot be read. BankMismatchError: an episode is of another domain.
     """
     files = list(paths)
-    domain_hash = bank.header.domain_hash
+    domain_hash, name = bank.header.domain_hash, bank.header.domain or "of the first episode"
     for episode in itertools.chain.from_iterable(map(read_episodes, files)):
         domain_hash = domain_hash or episode.header.domain_hash
         if episode.header.domain_hash != domain_hash:
             raise BankMismatchError(
                 f"the episode {episode.header.episode_id!r} has the domain hash {episode.header.domain_hash!r} "
-                f"({episode.header.domain}), the bank's is {domain_hash!r}; nothing was added",
+                f"({episode.header.domain}), the bank's is {domain_hash!r} ({name}); "
+                "nothing was added",
                 *("domain hash", domain_hash, episode.header.domain_hash),
             )
     episodes = itertools.chain.from_iterable(map(read_episodes, files))

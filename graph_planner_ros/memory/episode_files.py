@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -126,5 +127,18 @@ def read_episodes(path: Path) -> Iterator[Episode]:
                 number += 1
                 if line.strip():
                     yield episode_from_dict(json.loads(line))
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, OverflowError, RecursionError) as error:
-        raise EpisodeFileError(f"{path}, line {number}: no readable episode: {error!r}") from error
+    except gzip.BadGzipFile as error:
+        raise EpisodeFileError(f"{path} is not a gzipped file, though it is called so") from error
+    except (EOFError, zlib.error) as error:
+        raise EpisodeFileError(f"{path} is cut off or damaged after line {number}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise EpisodeFileError(f"{path}, line {number}: {_what_is_wrong(error)}") from error
+
+
+def _what_is_wrong(error: Exception) -> str:
+    """Return why a line is no episode."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"expected an episode as JSON, found something else ({error.msg}, column {error.colno})"
+    if isinstance(error, KeyError):
+        return f"expected an episode, found no {error.args[0]!r} in it"
+    return f"expected an episode, found something else ({error})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import resource
@@ -23,7 +24,13 @@ from hypothesis import strategies as st
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.memory.bank import ExperienceBank
 from graph_planner_ros.memory.bank_errors import BankError, BankFileError, BankMismatchError
-from graph_planner_ros.memory.bank_files import check_bank, export_damaged, export_episodes, import_episodes
+from graph_planner_ros.memory.bank_files import (
+    check_bank,
+    check_files,
+    export_damaged,
+    export_episodes,
+    import_episodes,
+)
 from graph_planner_ros.memory.bank_rebuild import rebuild_bank
 from graph_planner_ros.memory.episode_files import EpisodeFileError, domain_hash, read_episodes, write_episodes
 from graph_planner_ros.memory.experience import EpisodeStatus
@@ -370,3 +377,23 @@ def test_statistics_are_plain_data(tmp_path: Path) -> None:
         stats = bank.stats()
     assert (stats.episodes, stats.steps, stats.layouts, stats.dimension) == ({"succeeded": 3}, 12, 3, DIMENSION)
     json.dumps(stats.as_json())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("random.jsonl.gz", b"\x00\x01rubbish", r"random\.jsonl\.gz is not a gzipped file"),
+        ("cut.jsonl.gz", gzip.compress(b"{}\n" * 4000)[:-20], r"cut\.jsonl\.gz"),
+        ("other.jsonl", b'{"a": 1}\n', r"other\.jsonl, line 1: expected an episode, found no 'format'"),
+        ("list.jsonl", b"[]\n", r"list\.jsonl, line 1: expected an episode"),
+        ("words.jsonl", b"a shopping list\n", r"words\.jsonl, line 1: expected an episode as JSON"),
+        ("empty.jsonl", b"", r"empty\.jsonl has no episodes"),
+        ("blank.jsonl", b"\n\n", r"blank\.jsonl has no episodes"),
+    ],
+)
+def test_a_file_without_episodes_is_named_with_what_is_wrong(
+    tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(EpisodeFileError, match=words):
+        check_files([tmp_path / name])
