@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from graph_planner_ros.domain.domain import Domain
@@ -322,8 +322,3 @@ class Retriever:
 
 def _rate(candidate: _Candidate) -> float:
     return (candidate.succeeded + 1.0) / (candidate.succeeded + candidate.failed + 2.0)
-
-
-def first_actions(retrieved: Iterable[RetrievedAction]) -> tuple[GroundAction, ...]:
-    """Return only the actions."""
-    return tuple(item.action for item in retrieved)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.domain.state import is_applicable, successor
 from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable, GroundAction, Truth
-from graph_planner_ros.memory.advice import Advice, describe_advice
+from graph_planner_ros.memory.advice import describe_advice
 from graph_planner_ros.memory.exact_bank import ExactBank
 from graph_planner_ros.memory.experience import Episode, EpisodeHeader, EpisodeStatus, ExperienceStep
 from graph_planner_ros.memory.lookahead import lookahead
@@ -122,7 +122,7 @@ def test_advice_applies_and_names_known_things(
         for action in item.following:
             after = successor(HOUSEHOLD, after, action)  # raises if it does not apply
         assert item.age >= 0.0 and 0.0 <= item.agreement <= 1.0 and 0.0 < item.success_rate < 1.0
-    describe_advice(HOUSEHOLD, Advice(tuple(found)))
+    describe_advice(HOUSEHOLD, found)
     candidates = {name: node.label for name, node in scene.nodes.items()}
     chances = retriever.places(scene, wanted, "Tomato", candidates)
     assert not chances or (set(chances) == set(candidates) and all(0.0 <= value <= 1.0 for value in chances.values()))

@@ -17,7 +17,7 @@ from graph_planner_ros.benchmarks.memory_transitions import measure_transitions
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.state import applicable_actions, successor
 from graph_planner_ros.domain.symbols import GroundAction
-from graph_planner_ros.memory.advice import Advice, describe_advice
+from graph_planner_ros.memory.advice import describe_advice
 from graph_planner_ros.memory.calibration import Calibration, expected_calibration_error, fit_calibration
 from graph_planner_ros.memory.experience import Episode, EpisodeStatus
 from graph_planner_ros.memory.lookahead import lookahead
@@ -211,11 +211,9 @@ def test_advice_is_told_in_the_domains_words(household: Domain) -> None:
         3,
         {},
     )
-    advice = Advice((item,), Loop((act("open", "fridge_1"), act("close", "fridge_1")), 0, 2))
-    assert advice.distances == (0.04,) and advice.origins == ("robot a e1",)
-    assert advice.cycle == ("open(fridge_1)", "close(fridge_1)")
-    assert describe_advice(household, advice) == (
+    loop = Loop((act("open", "fridge_1"), act("close", "fridge_1")), 0, 2)
+    assert describe_advice(household, [item], loop) == (
         "You went in a circle, 2 times in a row: open fridge_1 -> close fridge_1.\n"
         "In a similar situation (distance 0.04): pick up tomato_1 from counter_1, then go to fridge_1."
     )
-    assert describe_advice(household, Advice()) == ""
+    assert describe_advice(household, []) == ""
