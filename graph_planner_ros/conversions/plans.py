@@ -8,7 +8,7 @@ import graph_planner_ros.action as action_types
 import graph_planner_ros.msg as messages
 from graph_planner_ros.conversions.geometry import header
 from graph_planner_ros.domain.symbols import GroundAction
-from graph_planner_ros.planning.result import PlannedStep
+from graph_planner_ros.planning.result import ModelRound, PlannedStep
 from graph_planner_ros.planning.verifier import Verification
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 
@@ -72,10 +72,25 @@ def plan_to_msg(
     )
 
 
+def model_round_to_msg(item: ModelRound) -> messages.ModelRound:
+    """One question to a language model."""
+    return messages.ModelRound(
+        number=item.number,
+        model=item.model,
+        status=item.status,
+        text=item.text,
+        problems=list(item.problems),
+        prompt_tokens=max(0, item.prompt_tokens),
+        completion_tokens=max(0, item.completion_tokens),
+        latency=float(item.latency),
+        cached=item.cached,
+    )
+
+
 def verification_to_msg(
-    verification: Verification, *, stamp: float, task_id: str, revision: int
+    verification: Verification, *, stamp: float, task_id: str, revision: int, rounds: Sequence[ModelRound] = ()
 ) -> messages.VerificationTrace:
-    """Trace of the symbolic execution of a plan."""
+    """Trace of the symbolic execution of a plan, with the rounds with a language model in which it was made."""
     steps = [
         messages.VerificationStep(
             index=step.index,
@@ -94,6 +109,7 @@ def verification_to_msg(
         goal_reached=verification.goal_reached,
         reason=verification.reason,
         steps=steps,
+        rounds=[model_round_to_msg(item) for item in rounds],
     )
 
 

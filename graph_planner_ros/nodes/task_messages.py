@@ -75,7 +75,9 @@ def trace_message(view: TaskView, now: float) -> messages.VerificationTrace | No
     verification = view.decision.verification if view.decision is not None else None
     if verification is None or view.status is not TaskStatus.RUNNING:
         return None
-    return verification_to_msg(verification, stamp=now, task_id=view.task_id, revision=view.revision)
+    result = view.decision.result if view.decision is not None else None
+    rounds = result.rounds if result is not None else ()
+    return verification_to_msg(verification, stamp=now, task_id=view.task_id, revision=view.revision, rounds=rounds)
 
 
 def status_message(view: TaskView, now: float) -> messages.GoalStatus:
@@ -117,5 +119,6 @@ def fill_preview(response: object, decision: Decision, instruction: str, goal: s
     status = messages.Plan.ACTIVE if found else messages.Plan.FAILED
     response.plan = _plan(decision, now, "", 0, status, "", instruction, goal, planning_time)  # type: ignore[attr-defined]
     if decision.verification is not None:
-        trace = verification_to_msg(decision.verification, stamp=now, task_id="", revision=0)
+        rounds = decision.result.rounds if decision.result is not None else ()
+        trace = verification_to_msg(decision.verification, stamp=now, task_id="", revision=0, rounds=rounds)
         response.trace = trace  # type: ignore[attr-defined]

@@ -52,6 +52,27 @@ class PlannedStep:
 
 
 @dataclass(frozen=True)
+class ModelRound:
+    """One question to a language model and what came of its answer.
+
+    Attributes:
+        number: from 1. model: its name. status: of its reply, in lower case (``answered``, ``timed_out``, ...).
+        text: what it said, cut short. problems: why its plan was not taken, a sentence each; empty if it was.
+        prompt_tokens, completion_tokens: as the endpoint counts. latency: seconds. cached: it was not asked again.
+    """
+
+    number: int
+    model: str
+    status: str
+    text: str = ""
+    problems: tuple[str, ...] = ()
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency: float = 0.0
+    cached: bool = False
+
+
+@dataclass(frozen=True)
 class PlanningResult:
     """Outcome of one planning call.
 
@@ -62,6 +83,7 @@ class PlanningResult:
         exit_code, stderr: of a planner that crashed.
         hypotheses: everything that was supposed in making the plan.
         by_clock: a search was ended by the wall clock, so another run may come to another result.
+        rounds: with a language model, if one was asked.
     """
 
     status: PlanningStatus
@@ -75,3 +97,4 @@ class PlanningResult:
     stderr: str = ""
     hypotheses: Hypotheses = field(default_factory=Hypotheses)
     by_clock: bool = False
+    rounds: tuple[ModelRound, ...] = ()

@@ -11,7 +11,7 @@ import graph_planner_ros.msg as messages
 from graph_planner_ros import conversions
 from graph_planner_ros.action import ExecuteSkill
 from graph_planner_ros.domain.symbols import GroundAction, Truth
-from graph_planner_ros.planning.result import PlannedStep, TaskStatus
+from graph_planner_ros.planning.result import ModelRound, PlannedStep, TaskStatus
 from graph_planner_ros.planning.verifier import Verification, VerifiedStep
 from graph_planner_ros.scene.graph import Presence
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
@@ -109,3 +109,31 @@ def test_enums_have_the_numbers_of_the_messages() -> None:
     for skill_status in SkillStatus:
         if skill_status is not SkillStatus.SUCCEEDED:
             assert getattr(messages.ActionFailure, skill_status.name) == skill_status.value
+
+
+ROUNDS = st.builds(
+    ModelRound,
+    st.integers(1, 9),
+    TEXT,
+    TEXT,
+    TEXT,
+    st.lists(TEXT, max_size=3).map(tuple),
+    st.integers(-1, 10**6),
+    st.integers(-1, 10**6),
+    st.floats(0.0, 1e4),
+    st.booleans(),
+)
+
+
+@FINE
+@given(st.lists(ROUNDS, max_size=3))
+def test_a_trace_tells_what_was_asked_of_a_language_model(rounds: list[ModelRound]) -> None:
+    trace = through_the_wire(
+        conversions.verification_to_msg(
+            Verification(True, True), stamp=1.0, task_id="t", revision=1, rounds=tuple(rounds)
+        )
+    )
+    told = [(item.number, item.model, item.status, item.text, tuple(item.problems)) for item in trace.rounds]
+    assert told == [(item.number, item.model, item.status, item.text, item.problems) for item in rounds]
+    assert [item.prompt_tokens for item in trace.rounds] == [max(0, item.prompt_tokens) for item in rounds]
+    assert [(item.latency, item.cached) for item in trace.rounds] == [(item.latency, item.cached) for item in rounds]
