@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,14 +103,17 @@ def import_command(
     """Add episodes of files to a bank, which is made if it is not there; those that it has already are left out."""
     from graph_planner_ros.memory.bank import ExperienceBank
     from graph_planner_ros.memory.bank_files import check_files, import_episodes
+    from graph_planner_ros.memory.episode_files import domain_hash
 
     with _errors():
-        check_files(files)
         loaded = _domain(domain)
+        checked = check_files(files)
+        if loaded is not None:
+            checked.check(loaded.name, domain_hash(loaded))
         with ExperienceBank.open(bank, loaded, _encoder(model), limit_steps=limit) as opened:
-            report = import_episodes(opened, files, _progress("read"))
+            report = import_episodes(opened, files, _progress("read"), checked)
             opened.warm_up()
-    _show_report(bank, report)
+    raise typer.Exit(1 if _show_report(bank, report) else 0)
 
 
 @app.command()
@@ -122,13 +125,22 @@ def merge(
 ) -> None:
     """Add the episodes of other banks of the same domain; those that are there already are left out."""
     from graph_planner_ros.memory.bank import ExperienceBank
+    from graph_planner_ros.memory.bank_session import check_same_domain
 
-    with _errors(), ExperienceBank.open(bank, None, _encoder(model), limit_steps=limit) as opened:
-        for other in others:
-            with ExperienceBank.open(other, None, None, read_only=True) as source:
-                report = opened.merge(source, _progress("read"))
-            _show_report(other, report)
+    left_out = False
+    with _errors(), ExitStack() as stack:
+        # All are looked at before the first one is added, and before a bank is made for them.
+        sources = [stack.enter_context(ExperienceBank.open(other, None, None, read_only=True)) for other in others]
+        for source in sources[1:]:
+            check_same_domain(sources[0], source)
+        opened = stack.enter_context(ExperienceBank.open(bank, None, _encoder(model), limit_steps=limit))
+        for source in sources:
+            check_same_domain(opened, source)
+        for source in sources:
+            report = opened.merge(source, _progress("read"))
+            left_out = _show_report(source.path, report) or left_out
         opened.warm_up()
+    raise typer.Exit(1 if left_out else 0)
 
 
 @app.command()
@@ -226,7 +238,8 @@ def _day(text: str) -> float | None:
         raise fail(f"--before: expected a day like 2026-01-31, found {text!r}", 2) from None
 
 
-def _show_report(source: Path, report: AddReport) -> None:
+def _show_report(source: Path, report: AddReport) -> bool:
+    """Say what came of adding episodes; return whether some were left out that should have come."""
     parts = [f"{report.added} episodes with {report.steps} steps added"]
     parts += [f"{report.duplicates} were there already"] if report.duplicates else []
     parts += [f"{report.running} are still being written and were left out"] if report.running else []
@@ -234,6 +247,9 @@ def _show_report(source: Path, report: AddReport) -> None:
     console.print(f"{source}: {', '.join(parts)}", markup=False, soft_wrap=True)
     for name in report.conflicts:
         errors.print(f"left out: another episode with the id {name} is in the bank", markup=False, soft_wrap=True)
+    for reason in report.unreadable:
+        errors.print(f"left out: {reason}", markup=False, soft_wrap=True)
+    return bool(report.conflicts or report.unreadable)
 
 
 def _progress(what: str) -> Callable[[int], None]:

@@ -132,7 +132,7 @@ def retrieval(
             console.print(
                 f"{domain}, {way}: precision at 1 {_percent(precision)}; same action and classes {_percent(classes)}; "
                 f"advised {_percent(advised)}, precision then {_percent(outcomes.precision_if_advised)}; "
-                f"graph embedding at any distance is better by {_percent(gain)}",
+                f"graph memory at any distance is better by {_percent(gain)}",
                 soft_wrap=True,
             )
             result.setdefault(domain, {})[way] = {
@@ -140,7 +140,7 @@ def retrieval(
                 "same action and classes": _numbers(classes),
                 "advised": _numbers(advised),
                 "precision where advised": _numbers(outcomes.precision_if_advised),
-                "graph embedding at any distance is better by": _numbers(gain),
+                "graph memory at any distance is better by": _numbers(gain),
             }
     _write(json_file, result)
 

@@ -129,6 +129,9 @@ def evaluate(
         raise fail(str(error), 2) from None
 
 
+BATCHES = (1, 32, 256)
+
+
 @app.command(name="time")
 def measure_time(
     data: Data,
@@ -136,9 +139,7 @@ def measure_time(
     nodes: Annotated[int, typer.Option(help="Of scenes with about so many nodes.", min=1)] = 20,
     count: Annotated[int, typer.Option(help="Scenes.", min=1)] = 1000,
 ) -> None:
-    """Measure how long an embedding takes: a scene at a time, and all of them at once, on one thread."""
-    import numpy as np
-
+    """Measure how long an embedding takes, on one thread: one scene at a time, in batches, and all at once."""
     encoder = _load(model)
     try:
         scenes = [step.scene for episode in _read(data) for step in episode.steps]
@@ -146,26 +147,32 @@ def measure_time(
         started = time.perf_counter()
         encoder.encode(scenes[:1])
         first = time.perf_counter() - started
-        single, busy = [], time.process_time()
-        for scene in scenes:
-            started = time.perf_counter()
-            encoder.encode([scene])
-            single.append(1e3 * (time.perf_counter() - started))
-        alone = 1e3 * (time.process_time() - busy) / len(scenes)
-        started, busy = time.perf_counter(), time.process_time()
-        encoder.encode(scenes)
-        batch = 1e3 * (time.perf_counter() - started) / len(scenes)
-        together = 1e3 * (time.process_time() - busy) / len(scenes)
+        sizes = [size for size in BATCHES if size < len(scenes)] + [len(scenes)]
+        timed = {size: _time_batches(encoder, scenes, size) for size in sizes}
     except (ValueError, OSError) as error:
         raise fail(str(error), 2) from None
-    middle, slow = np.percentile(single, [50, 99])
-    size = np.median([len(scene.nodes) for scene in scenes])
-    console.print(
-        f"{len(scenes)} scenes with {size:.0f} nodes: one at a time median {middle:.2f} ms, p99 {slow:.2f} ms "
-        f"(processor {alone:.2f} ms each); all at once {batch:.3f} ms each (processor {together:.3f} ms); "
-        f"the very first {1e3 * first:.0f} ms",
-        soft_wrap=True,
-    )
+    middle_size = sorted(len(scene.nodes) for scene in scenes)[len(scenes) // 2]
+    console.print(f"{len(scenes)} scenes with {middle_size} nodes; the very first took {1e3 * first:.0f} ms")
+    for size, (median, slow, processor) in timed.items():
+        console.print(
+            f"batches of {size}: {median:.3f} ms a scene (median), p99 {slow:.3f} ms, processor {processor:.3f} ms; "
+            f"{timed[sizes[0]][2] / processor:.1f} times as fast as one by one",
+            soft_wrap=True,
+        )
+
+
+def _time_batches(encoder: OnnxSceneEncoder, scenes: Sequence[Any], size: int) -> tuple[float, float, float]:
+    """Return milliseconds a scene in batches of a size: median and p99 over batches, and of the processor's time."""
+    import numpy as np
+
+    took, busy, done = [], time.process_time(), 0
+    for start in range(0, len(scenes) - size + 1, size):
+        started = time.perf_counter()
+        encoder.encode(scenes[start : start + size])
+        took.append(1e3 * (time.perf_counter() - started) / size)
+        done += size
+    median, slow = np.percentile(took, [50, 99])
+    return float(median), float(slow), 1e3 * (time.process_time() - busy) / done
 
 
 # -- training -------------------------------------------------------------------------------------------------------

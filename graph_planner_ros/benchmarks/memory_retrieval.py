@@ -1,7 +1,8 @@
 """Next-action precision at 1 of experience retrieval on held-out episodes, against other ways to find what is near.
 
-All ways look for near scenes in the same bank, carry the remembered action over by the same roles and rank alike; only
-what "near" means differs. A step without advice counts as wrong.
+All ways look for near scenes in the same bank and carry the remembered action over by the same roles. The baselines
+take the nearest step of the episodes whose goals have most in common with the present ones; each is also given the
+whole ranking that retrieval uses, so that only what "near" means differs. A step without advice counts as wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicS
 from graph_planner_ros.memory.exact_bank import ExactBank
 from graph_planner_ros.memory.experience import Embedding, Episode, EpisodeStatus, SceneEncoder
 from graph_planner_ros.memory.lifting import labels_of
-from graph_planner_ros.memory.retrieval import Retriever
+from graph_planner_ros.memory.retrieval import RankWeights, Retriever
 from graph_planner_ros.memory.sentences import SentenceEncoder, spoken
 from graph_planner_ros.memory.triple_encoder import TripleBagEncoder
 from graph_planner_ros.planning.hypotheses import candidate_places
@@ -112,15 +113,30 @@ def _interval(values: NDArray[np.float64], owners: NDArray[np.int64], seed: int)
     return Interval(float(values.mean()), float(low), float(high), len(values))
 
 
-def standard_ways(encoder: SceneEncoder, tau: float) -> dict[str, tuple[SceneEncoder, float, bool]]:
-    """Return the ways that are compared: name -> encoder, threshold, whether goals are compared."""
+@dataclass(frozen=True)
+class Way:
+    """A way to find experience: encoder, largest distance, and how near steps are ranked (None: as usual)."""
+
+    encoder: SceneEncoder
+    tau: float = ANY_DISTANCE
+    weights: RankWeights | None = None
+
+
+NEAREST = RankWeights(progress=0.0, triples=0.0, before=0.0, tier=100.0, overlap=10.0, nearness=1.0, misfit=0.0)
+"""The nearest step of the goals that have most in common, and nothing else."""
+
+
+def standard_ways(encoder: SceneEncoder, tau: float) -> dict[str, Way]:
+    """Return the ways that are compared, by name; the second is the one that the others are compared with."""
     triples, sentences = TripleBagEncoder(), FlattenedSceneEncoder()
     return {
-        f"graph embedding, distance <= {tau:g}": (encoder, tau, True),
-        "graph embedding, any distance": (encoder, ANY_DISTANCE, True),
-        "graph embedding, any distance, goals not compared": (encoder, ANY_DISTANCE, False),
-        "bag of triples": (triples, ANY_DISTANCE, True),
-        "sentence embedding of the flattened scene": (sentences, ANY_DISTANCE, True),
+        f"graph memory, distance <= {tau:g}": Way(encoder, tau),
+        "graph memory, any distance": Way(encoder),
+        "nearest by graph embedding": Way(encoder, weights=NEAREST),
+        "nearest by bag of triples": Way(triples, weights=NEAREST),
+        "nearest by sentence embedding of the flattened scene": Way(sentences, weights=NEAREST),
+        "bag of triples with the memory's ranking": Way(triples),
+        "sentence embedding with the memory's ranking": Way(sentences),
     }
 
 
@@ -128,7 +144,7 @@ def measure_retrieval(
     bank: Iterable[Episode],
     held_out: Iterable[Episode],
     domain_of: Callable[[str], Domain],
-    ways: Mapping[str, tuple[SceneEncoder, float, bool]],
+    ways: Mapping[str, Way],
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, dict[str, Outcomes]]:
     """Compare ways to retrieve experience.
@@ -153,15 +169,16 @@ def measure_retrieval(
         domain = domain_of(name)
         banks: dict[int, ExactBank] = {}
         first: Retriever | None = None
-        for way, (encoder, tau, compare) in ways.items():
+        for title, way in ways.items():
+            encoder = way.encoder
             if id(encoder) not in banks:
                 banks[id(encoder)] = ExactBank(remembered.get(name, []), encoder, anew=True)
-            retriever = Retriever(domain, banks[id(encoder)], encoder, tau, compare_goals=compare)
+            retriever = Retriever(domain, banks[id(encoder)], encoder, way.tau, weights=way.weights)
             if first is None:
                 first = retriever
             retriever.share_moments(first)
-            report.setdefault(name, {})[way] = _outcomes(retriever, domain, episodes)
-            progress(f"{name}: {way}")
+            report.setdefault(name, {})[title] = _outcomes(retriever, domain, episodes)
+            progress(f"{name}: {title}")
     return report
 
 
@@ -177,11 +194,13 @@ def _outcomes(retriever: Retriever, domain: Domain, episodes: Sequence[Episode])
     outcomes = Outcomes()
     for number, episode in enumerate(episodes):
         labels = labels_of((step.scene for step in episode.steps), domain)
+        before = ""
         for step in episode.steps:
             if step.action is None:
                 continue
             state, taken = question(domain, step.scene, episode.header.goals, step.action, labels)
-            found = retriever.retrieve(step.scene, state, episode.header.goals, count=1)
+            found = retriever.retrieve(step.scene, state, episode.header.goals, count=1, before=before)
+            before = step.action.name
             best = found[0].action if found else None
             outcomes.advised.append(best is not None)
             outcomes.correct.append(best == taken)

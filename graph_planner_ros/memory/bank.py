@@ -15,11 +15,18 @@ import numpy as np
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.memory import bank_rows as rows
-from graph_planner_ros.memory.bank_errors import BankError, BankFullError, UnknownEpisodeError, named_errors
+from graph_planner_ros.memory.bank_errors import (
+    BankError,
+    BankFileError,
+    BankFullError,
+    UnknownEpisodeError,
+    named_errors,
+)
 from graph_planner_ros.memory.bank_reports import AddReport, BankStats, Neighbour, measure
 from graph_planner_ros.memory.bank_schema import connect, create, is_empty, shrink, sync, transaction
-from graph_planner_ros.memory.bank_session import BankOptions, BankSession, header_for
+from graph_planner_ros.memory.bank_session import BankOptions, BankSession, check_same_domain, header_for
 from graph_planner_ros.memory.bank_size import too_many
+from graph_planner_ros.memory.episode_writer import EpisodeWriter
 from graph_planner_ros.memory.experience import (
     Embedding,
     Episode,
@@ -127,11 +134,13 @@ class ExperienceBank(BankSession):
     def merge(self, other: ExperienceBank, progress: Callable[[int], None] | None = None) -> AddReport:
         """Add the episodes of another bank that are over and not here yet.
 
-        Vectors are taken over if both banks have the same model, and made anew otherwise.
+        Vectors are taken over if both banks have the same model, and made anew otherwise. Episodes that cannot be read
+        are left out and reported.
 
         Raises:
-            BankMismatchError: the other bank is of another domain.
+            BankMismatchError: the other bank is of another domain; nothing was added.
         """
+        check_same_domain(self, other)
         ours, theirs = self.header, other.header
         same_model = (ours.model_hash, ours.dimension) == (theirs.model_hash, theirs.dimension)
         report = AddReport()
@@ -141,11 +150,15 @@ class ExperienceBank(BankSession):
                 if header.status is EpisodeStatus.RUNNING:
                     report.running += 1
                     continue
-                episode = other.episode(header.episode_id)
+                try:
+                    episode = other.episode(header.episode_id)
+                except BankFileError as error:
+                    report.unreadable.append(f"{header.episode_id}: {error}")
+                    continue
                 yield episode if same_model else rows.without_embeddings(episode)
 
         added = self.add_episodes(episodes(), progress)
-        added.running = report.running
+        added.running, added.unreadable = report.running, report.unreadable
         return added
 
     def nearest(
@@ -367,31 +380,3 @@ class ExperienceBank(BankSession):
             rows.set_status(self._connection, number, status, reason.encode(errors="replace").decode())
         with self._reading():
             sync(self._connection)
-
-
-class EpisodeWriter:
-    """Writes one episode; `ExperienceBank.begin` makes it. Each call is one committed transaction."""
-
-    def __init__(self, bank: ExperienceBank, header: EpisodeHeader, number: int) -> None:
-        self.header = header
-        self._bank = bank
-        self._number = number
-
-    def add(self, step: ExperienceStep) -> None:
-        """Add the next step; its embedding is made if it has none.
-
-        Raises:
-            BankError: it is not the next one, the episode is over, or the scene holds numbers that are not finite.
-            EmbeddingError: its embedding is refused. BankFullError, BankFileError: it cannot be written.
-        """
-        self._bank._append(self._number, self.header.episode_id, step)
-
-    def finish(self, status: EpisodeStatus, reason: str = "") -> None:
-        """Say what came of the episode; no more steps can follow.
-
-        Raises:
-            BankError: the episode is over already, or the status is RUNNING.
-        """
-        if status is EpisodeStatus.RUNNING:
-            raise BankError("an episode cannot finish as running")
-        self._bank._finish(self._number, self.header.episode_id, status, reason)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from graph_planner_ros.memory import bank_rows as rows
 from graph_planner_ros.memory.bank import ExperienceBank
-from graph_planner_ros.memory.bank_errors import BankError, BankFileError, BankMismatchError, named_errors
+from graph_planner_ros.memory.bank_errors import BankError, BankFileError, BankMismatchError
 from graph_planner_ros.memory.bank_reports import AddReport
 from graph_planner_ros.memory.bank_schema import connect, is_empty, read_header
 from graph_planner_ros.memory.episode_files import EpisodeFileError, read_episodes, write_episodes
@@ -46,38 +46,68 @@ def export_episodes(
     return _write(path, (rows.without_embeddings(bank.episode(name)) for name in chosen), progress)
 
 
-def check_files(paths: Iterable[Path]) -> None:
-    """Look whether files begin with an episode, before anything is made for them.
+@dataclass(frozen=True)
+class FilesDomain:
+    """The one domain of all episodes of some files, and the id of the first of them."""
+
+    name: str
+    domain_hash: str
+    episode_id: str
+
+    def check(self, bank_name: str, bank_hash: str) -> None:
+        """Refuse a bank of another domain; one that has none yet takes this one.
+
+        Raises:
+            BankMismatchError: naming an episode and both hashes.
+        """
+        if bank_hash and bank_hash != self.domain_hash:
+            raise BankMismatchError(
+                f"the episode {self.episode_id!r} has the domain hash {self.domain_hash!r} ({self.name}), the bank's "
+                f"is {bank_hash!r} ({bank_name}); nothing was added",
+                *("domain hash", bank_hash, self.domain_hash),
+            )
+
+
+def check_files(paths: Iterable[Path]) -> FilesDomain:
+    """Read files of episodes to their end, before anything is made for them, and return their domain.
 
     Raises:
         EpisodeFileError, FileNotFoundError: one cannot be read, or has no episodes.
+        BankMismatchError: they are of several domains.
     """
+    domain: FilesDomain | None = None
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {path}")
-        if next(read_episodes(path), None) is None:
+        is_empty_file = True
+        for episode in read_episodes(path):
+            is_empty_file = False
+            found = FilesDomain(episode.header.domain, episode.header.domain_hash, episode.header.episode_id)
+            if domain is None:
+                domain = found
+            found.check("of the first episode", domain.domain_hash)
+        if is_empty_file:
             raise EpisodeFileError(f"{path} has no episodes")
+    if domain is None:
+        raise EpisodeFileError("there are no files of episodes")
+    return domain
 
 
-def import_episodes(bank: ExperienceBank, paths: Iterable[Path], progress: Progress | None = None) -> AddReport:
+def import_episodes(
+    bank: ExperienceBank, paths: Iterable[Path], progress: Progress | None = None, checked: FilesDomain | None = None
+) -> AddReport:
     """Add the episodes of files of JSON lines; scenes are embedded anew.
 
     Every file is read to its end before the first episode is added, so that a damaged one adds nothing.
+
+    Args:
+        checked: what `check_files` said of these files; None: they are checked here.
 
     Raises:
         EpisodeFileError, FileNotFoundError: a file cannot be read. BankMismatchError: an episode is of another domain.
     """
     files = list(paths)
-    domain_hash, name = bank.header.domain_hash, bank.header.domain or "of the first episode"
-    for episode in itertools.chain.from_iterable(map(read_episodes, files)):
-        domain_hash = domain_hash or episode.header.domain_hash
-        if episode.header.domain_hash != domain_hash:
-            raise BankMismatchError(
-                f"the episode {episode.header.episode_id!r} has the domain hash {episode.header.domain_hash!r} "
-                f"({episode.header.domain}), the bank's is {domain_hash!r} ({name}); "
-                "nothing was added",
-                *("domain hash", domain_hash, episode.header.domain_hash),
-            )
+    (checked or check_files(files)).check(bank.header.domain, bank.header.domain_hash)
     episodes = itertools.chain.from_iterable(map(read_episodes, files))
     return bank.add_episodes((rows.without_embeddings(episode) for episode in episodes), progress)
 
@@ -89,36 +119,52 @@ def export_damaged(bank_path: Path, path: Path, progress: Progress | None = None
         BankError: not even the list of episodes can be read, or the file cannot be written.
     """
     salvage = Salvage()
-    connection = connect(bank_path, read_only=True)
+    connection = connect(bank_path, read_only=True, damaged=True)
     try:
         if is_empty(connection):
             raise BankFileError(f"{bank_path} is empty")
 
         def episodes() -> Iterator[Episode]:
-            numbers = connection.execute("SELECT number, id FROM episode ORDER BY number")
-            while True:
+            for number, name in _listed(connection, bank_path, salvage):
                 try:
-                    with named_errors(bank_path):
-                        row = numbers.fetchone()
-                except BankFileError as error:
-                    salvage.lost.append(f"the episodes after that: {error}")
-                    return
-                if row is None:
-                    return
-                try:
-                    with named_errors(bank_path):
-                        _, header = rows.find_episode(connection, row[1])
-                        episode = Episode(header, tuple(rows.read_steps(connection, row[0], None)))
-                except BankError as error:
-                    salvage.lost.append(f"episode {row[1]}: {error}")
+                    _, header = rows.find_episode(connection, name)
+                    episode = Episode(header, tuple(rows.read_steps(connection, number, None)))
+                except (BankError, sqlite3.Error) as error:
+                    salvage.lost.append(f"episode {name}: {error}")
                 else:
                     yield rows.settled(episode)
 
-        with named_errors(bank_path):
-            salvage.written = _write(path, episodes(), progress)
+        salvage.written = _write(path, episodes(), progress)
+    except sqlite3.Error as error:
+        raise BankFileError(f"{bank_path}: so much is damaged that no episode can be read ({error})") from error
     finally:
         connection.close()
     return salvage
+
+
+def _listed(connection: sqlite3.Connection, path: Path, salvage: Salvage) -> Iterator[tuple[int, str]]:
+    """Yield number and id of every episode; past a damaged page each number is tried by itself."""
+    last = 0
+    rows_in_order = connection.execute("SELECT number, id FROM episode ORDER BY number")
+    try:
+        while (row := rows_in_order.fetchone()) is not None:
+            last = int(row[0])
+            yield last, str(row[1])
+        return
+    except sqlite3.Error as error:
+        damage = str(error)
+    most = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'episode'").fetchone()
+    found = 0
+    for number in range(last + 1, int(most[0]) + 1 if most is not None else 0):
+        try:
+            row = connection.execute("SELECT number, id FROM episode WHERE number = ?", (number,)).fetchone()
+        except sqlite3.Error:
+            continue
+        if row is not None:
+            found += 1
+            yield number, str(row[1])
+    missing = f"of those with the numbers {last + 1} to {most[0]}" if most is not None else "of those that came later"
+    salvage.lost.append(f"episodes {missing} only {found} could be found: the list is damaged ({damage})")
 
 
 def check_bank(path: Path) -> list[str]:
@@ -168,6 +214,7 @@ def _write(path: Path, episodes: Iterable[Episode], progress: Progress | None) -
         raise BankError(f"{path} exists already; choose another name")
     temporary = path.with_name(f".{os.getpid()}-{path.name}")
     try:
+        temporary.unlink(missing_ok=True)  # of a process with this number that was killed; writing would go on after it
         count = write_episodes(temporary, _counted(episodes, progress))
         if not count:
             temporary.touch()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from graph_planner_ros.memory.bank_schema import (
     connect,
     is_empty,
     read_header,
+    register_writer,
     shrink,
     transaction,
     write_header,
@@ -66,11 +68,13 @@ def rebuild_bank(
     connection = connect(path, read_only=not path.exists())
     locks: WriterLocks | None = None
     try:
-        locks = WriterLocks(path.with_name(path.name + ".lock"))
         with named_errors(path):
             if is_empty(connection):
                 raise BankFileError(f"{path} is empty; there is nothing to rebuild")
-            _refuse_writers(connection, locks, path)
+            locks = WriterLocks(path.with_name(path.name + ".lock"))
+            own = register_writer(connection, os.getpid())
+            locks.take(own)
+            _refuse_writers(connection, locks, path, own)
             before = read_header(connection)
             after = _new_header(connection, path, before, domain, encoder)
             try:
@@ -78,6 +82,7 @@ def rebuild_bank(
             finally:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("DROP TABLE IF EXISTS embedding_new")
+                    connection.execute("DELETE FROM writer WHERE number = ?", (own,))
             shrink(connection)
     except OSError as error:
         raise BankFileError(f"{path}: its lock file cannot be made: {error.strerror}") from error
@@ -88,8 +93,10 @@ def rebuild_bank(
     return Rebuilt(before, after, steps)
 
 
-def _refuse_writers(connection: sqlite3.Connection, locks: WriterLocks, path: Path) -> None:
-    for number, process in connection.execute("SELECT number, process FROM writer").fetchall():
+def _refuse_writers(connection: sqlite3.Connection, locks: WriterLocks, path: Path, own: int) -> None:
+    """Refuse to rebuild beside a process that came earlier; of two that rebuild, the first goes on."""
+    query = "SELECT number, process FROM writer WHERE number < ?"
+    for number, process in connection.execute(query, (own,)).fetchall():
         if locks.is_alive(number):
             raise BankError(f"{path} is open for writing in process {process}; end that first")
 

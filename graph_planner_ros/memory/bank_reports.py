@@ -30,6 +30,7 @@ class AddReport:
         duplicates: episodes that were there already. conflicts: ids under which another episode was there; it stays.
         running: episodes that another process is still writing; they were left out.
         forgotten: episodes that had to go because of the limit.
+        unreadable: episodes of a damaged bank that were left out, each with the reason.
     """
 
     added: int = 0
@@ -38,6 +39,7 @@ class AddReport:
     conflicts: list[str] = field(default_factory=list)
     running: int = 0
     forgotten: int = 0
+    unreadable: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

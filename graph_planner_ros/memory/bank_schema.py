@@ -84,8 +84,11 @@ class BankHeader:
     domain_hash: str = ""
 
 
-def connect(path: Path, read_only: bool) -> sqlite3.Connection:
+def connect(path: Path, read_only: bool, damaged: bool = False) -> sqlite3.Connection:
     """Open a database file, or make an empty one, without changing what is in it.
+
+    Args:
+        damaged: read as much as there is of a file that is cut off, which SQLite otherwise refuses as a whole.
 
     Raises:
         BankFileError: it cannot be opened, is no bank, or is a bank of another format.
@@ -100,7 +103,7 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
         except OSError as error:
             raise BankFileError(f"{path}: its folder cannot be made: {error.strerror}") from error
     with named_errors(path):
-        connection = _open(path, read_only)
+        connection = _open(path, read_only, damaged)
         try:
             _check(connection, path)
             if not read_only:
@@ -183,7 +186,7 @@ def sync(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
-def _open(path: Path, read_only: bool) -> sqlite3.Connection:
+def _open(path: Path, read_only: bool, damaged: bool) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     mode = "ro" if read_only else "rwc"
     connection = sqlite3.connect(
@@ -191,6 +194,8 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
     )
     if not read_only:
         return connection
+    if damaged:
+        connection.execute("PRAGMA writable_schema = ON")  # a file with fewer pages than its header says is read then
     try:
         connection.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.OperationalError:
@@ -201,6 +206,8 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
         # In a folder that cannot be written there is no place for the files that readers share with a writer,
         # and there can be no writer either.
         connection = sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+        if damaged:
+            connection.execute("PRAGMA writable_schema = ON")
     return connection
 
 

@@ -89,6 +89,8 @@ class BankSession:
                 else:
                     self._connection.execute("DELETE FROM writer WHERE number = ?", (number,))
             self._interrupt(lambda writer: writer not in alive, "the process that wrote it ended before it was over")
+            if alive == {self._writer}:  # what a `rebuild_bank` left that was killed
+                self._connection.execute("DROP TABLE IF EXISTS embedding_new")
         if alive == {self._writer}:
             self._index.clean_up()
 
@@ -205,6 +207,23 @@ def check_header(path: Path, header: BankHeader, options: BankOptions) -> None:
         _compare(path, "domain", header.domain, domain.name, "use a bank of its own for each domain")
         way = f"the domain's files have changed; {anew} --domain {domain.name} checks and takes over the episodes"
         _compare(path, "domain hash", header.domain_hash, domain_hash(domain), way)
+
+
+def check_same_domain(bank: BankSession, other: BankSession) -> None:
+    """Refuse a bank whose episodes cannot come into another one; a bank without a domain takes any.
+
+    Raises:
+        BankMismatchError: they are of different domains, or of different states of the domain's files.
+    """
+    for what, ours, theirs in (
+        ("domain", bank.header.domain, other.header.domain),
+        ("domain hash", bank.header.domain_hash, other.header.domain_hash),
+    ):
+        if bank.header.domain_hash and other.header.domain_hash and ours != theirs:
+            raise BankMismatchError(
+                f"{other.path} has episodes of the {what} {theirs!r}, {bank.path} of {ours!r}; nothing of it was added",
+                *(what, ours, theirs),
+            )
 
 
 def _compare(path: Path, what: str, expected: str, found: str, way: str) -> None:

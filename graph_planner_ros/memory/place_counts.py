@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Goal, Truth
+from graph_planner_ros.memory.bank_errors import BankError
 from graph_planner_ros.memory.exact_bank import ExperienceSource
 from graph_planner_ros.memory.experience import Episode, EpisodeHeader, EpisodeStatus
 from graph_planner_ros.memory.goal_shapes import GoalTier, match_goals
@@ -88,11 +89,13 @@ class PlaceCounter:
 
     Args:
         domain: of the episodes; those of other domains are left out. bank: of experience.
+        read: returns an episode by its id; None: the bank does.
     """
 
-    def __init__(self, domain: Domain, bank: ExperienceSource) -> None:
+    def __init__(self, domain: Domain, bank: ExperienceSource, read: Callable[[str], Episode] | None = None) -> None:
         self._domain = domain
         self._bank = bank
+        self._read = read or bank.episode
         self._tallies: OrderedDict[str, _Tally | None] = OrderedDict()
 
     def chances(
@@ -140,12 +143,9 @@ class PlaceCounter:
             chances[label] = (holding + DOUBT * (some / all_ if all_ else 0.0)) / (looked + DOUBT)
         return {place: chances[label] for place, label in candidates.items()}
 
-    def warm_up(self) -> Iterator[None]:
-        """Count episodes beforehand, the newest first, one at each turn of the iterator."""
-        for header in list(self._bank.headers())[: -MAX_EPISODES - 1 : -1]:
-            if header.domain == self._domain.name:
-                self._tally(header)
-                yield
+    def count(self, header: EpisodeHeader) -> None:
+        """Count an episode beforehand."""
+        self._tally(header)
 
     def _chosen(self, goals: Sequence[Goal]) -> list[EpisodeHeader]:
         ours = [header for header in self._bank.headers() if header.domain == self._domain.name]
@@ -160,8 +160,8 @@ class PlaceCounter:
             self._tallies.move_to_end(header.episode_id)
             return known
         try:
-            made = _tally_of(episode_places(self._domain, self._bank.episode(header.episode_id)))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            made = _tally_of(episode_places(self._domain, self._read(header.episode_id)))
+        except (BankError, ValueError, KeyError, TypeError, AttributeError):
             made = None
         if header.status is not EpisodeStatus.RUNNING:
             self._tallies[header.episode_id] = made

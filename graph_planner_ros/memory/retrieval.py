@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.state import is_applicable
 from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
+from graph_planner_ros.memory.bank_errors import BankError
 from graph_planner_ros.memory.exact_bank import ExperienceSource, NeighbourLike
 from graph_planner_ros.memory.experience import Episode, EpisodeHeader, EpisodeStatus, SceneEncoder
-from graph_planner_ros.memory.goal_shapes import GoalMatch, match_goals
+from graph_planner_ros.memory.goal_shapes import GoalMatch, GoalTier, match_goals
 from graph_planner_ros.memory.lifting import Lifted, labels_of, lift_action, lift_sequence
-from graph_planner_ros.memory.place_counts import PlaceCounter
+from graph_planner_ros.memory.place_counts import MAX_EPISODES, PlaceCounter
 from graph_planner_ros.memory.roles import Situation
 from graph_planner_ros.memory.triple_encoder import count_cosine, lifted_triples
 from graph_planner_ros.scene.facts import symbolic_state
@@ -30,15 +31,10 @@ logger = logging.getLogger(__name__)
 
 TAU = 0.1
 """Cosine distance up to which experience is taken as fitting (GiG)."""
-BREADTH = 128
+BREADTH = 512
 """Near steps that are looked at in one retrieval."""
-NEARNESS = 0.1
-"""How much the distance of embeddings counts in the ranking of near steps beside the distance of their triples.
-
-Embeddings are trained so that the steps of an episode lie close together: they find the episode, not the moment in it.
-"""
-MISFIT = 0.5
-"""How much distance it counts for that nothing agrees in the roles of the things."""
+LIFTED = 32
+"""Best of them that are carried over."""
 FAILURE = 0.2
 """How much distance it counts for that an action always failed, where the ranking uses success."""
 LEAST_AGREEMENT = 0.35
@@ -48,7 +44,30 @@ FOLLOWING = 12
 CACHED_MOMENTS = 4096
 CACHED_EPISODES = 32
 """Remembered steps, and whole episodes, that are kept ready."""
-_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+_UNREADABLE = (BankError, ValueError, KeyError, TypeError, AttributeError, IndexError)
+
+
+@dataclass(frozen=True)
+class RankWeights:
+    """How much each thing counts in the ranking of near steps; what costs least comes first.
+
+    The values were chosen on training episodes, each without those of its home. Embeddings are trained so that the
+    steps of an episode lie close together: they find the episode, not the moment in it. That is for the rest to find.
+
+    Attributes:
+        progress: distance of what holds of the goals' things (`Situation.progress`). triples: of the scenes' triples.
+        before: that another action was done just before. tier: one tier less in common with the remembered goals.
+        overlap: that no literal of theirs is the same. nearness: distance of the embeddings.
+        misfit: that nothing agrees in the roles of the things.
+    """
+
+    progress: float = 1.0
+    triples: float = 0.3
+    before: float = 0.3
+    tier: float = 0.3
+    overlap: float = 0.1
+    nearness: float = 0.1
+    misfit: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -82,13 +101,24 @@ class RetrievedAction:
 
 @dataclass(frozen=True)
 class _Moment:
-    """A remembered step; ``action`` is None at the end of an episode."""
+    """A remembered step; ``action`` is None at the end of an episode, ``before`` the name of the action before it."""
 
     header: EpisodeHeader
     situation: Situation
     action: GroundAction | None
     succeeded: bool | None
     triples: Counter[tuple[str, ...]]
+    before: str
+
+
+@dataclass(frozen=True)
+class _Near:
+    """A near step, what its goals have in common with the present ones, and how far it is, roles not yet compared."""
+
+    neighbour: NeighbourLike
+    moment: _Moment
+    goal: GoalMatch
+    cost: float
 
 
 @dataclass
@@ -113,8 +143,8 @@ class Retriever:
         tau: cosine distance up to which experience fits; None: the encoder's own, chosen on held-out data, or 0.1.
         breadth: near steps that are looked at.
         rank_by_success: actions that failed in the past rank lower, and failed episodes are looked at for that.
-        compare_goals: what served a goal of the same shape ranks first.
-        clock: seconds since 1970, for the age of experience.
+        compare_goals: what served a goal that has more in common with the present ones ranks higher.
+        weights: of the ranking. clock: seconds since 1970, for the age of experience.
     """
 
     def __init__(
@@ -127,6 +157,7 @@ class Retriever:
         breadth: int = BREADTH,
         rank_by_success: bool = False,
         compare_goals: bool = True,
+        weights: RankWeights | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if tau is None:
@@ -140,11 +171,12 @@ class Retriever:
         self.breadth = breadth
         self.rank_by_success = rank_by_success
         self.compare_goals = compare_goals
+        self.weights = weights or RankWeights()
         self.skipped = 0
         self._clock = clock
         self._moments: OrderedDict[tuple[str, int], _Moment] = OrderedDict()
         self._episodes: OrderedDict[str, tuple[Episode, dict[str, str]]] = OrderedDict()
-        self._counter = PlaceCounter(domain, bank)
+        self._counter = PlaceCounter(domain, bank, lambda episode_id: self._episode(episode_id)[0])
         self._plain = replace(domain, distance=None)  # ways between remembered places are long to work out and not used
 
     def retrieve(
@@ -155,29 +187,22 @@ class Retriever:
         *,
         count: int = 3,
         exclude_episode: str | None = None,
+        before: str | None = None,
     ) -> list[RetrievedAction]:
         """Return what past episodes did in a situation like this, best first, each action once.
 
         Args:
             scene: as it is believed. state: the same as facts; may hold more, such as placeholders for unseen things.
             goals: that are pursued. count: of actions at most. exclude_episode: is left out.
+            before: name of the action that was done just before, empty at the beginning of a task; None: not known.
         """
-        labels, triples = labels_of([scene], self.domain), lifted_triples(scene)
-        present = Situation(self.domain, state, goals, labels)
-        near = self.bank.nearest(
-            self.encoder.encode([scene])[0],
-            self.breadth,
-            successful_only=not self.rank_by_success,
-            exclude_episode=exclude_episode,
-        )
+        present = Situation(self.domain, state, goals, labels_of([scene], self.domain))
         candidates: dict[GroundAction, _Candidate] = {}
-        for neighbour in near:
-            if neighbour.distance > self.tau:
-                break
+        for near in self._nearest(scene, present, exclude_episode, before):
             try:
-                self._consider(neighbour, present, triples, candidates)
+                self._consider(near, present, candidates)
             except _UNREADABLE as error:
-                self._skip(neighbour, error)
+                self._skip(near.neighbour, error)
         usable = [c for c in candidates.values() if c.support and is_applicable(self.domain, state, c.lifted.action)]
         usable.sort(key=self._rank)
         return [self._retrieved(candidate, present) for candidate in usable[:count]]
@@ -195,17 +220,21 @@ class Retriever:
         return self._counter.chances(scene, goals, class_name, candidates, exclude_episode)
 
     def warm_up(self) -> Iterator[None]:
-        """Read beforehand what `places` and `retrieve` need, a little at each turn of the iterator."""
-        yield from self._counter.warm_up()
-        wanted = EpisodeStatus.SUCCEEDED
-        ids = [header.episode_id for header in self.bank.headers() if self.rank_by_success or header.status is wanted]
-        for episode_id in reversed(ids):
+        """Read beforehand what `places` and `retrieve` need, a little at each turn of the iterator, newest first."""
+        room = True
+        for number, header in enumerate(reversed(list(self.bank.headers()))):
+            if header.domain != self.domain.name:
+                continue
+            if number < MAX_EPISODES:
+                self._counter.count(header)
+                yield
+            if not room or not (self.rank_by_success or header.status is EpisodeStatus.SUCCEEDED):
+                continue
             try:
-                count = len(self._episode(episode_id)[0].steps)
-                if len(self._moments) + count > CACHED_MOMENTS:
-                    return
-                for index in range(count):
-                    self._moment(episode_id, index)
+                steps = len(self._episode(header.episode_id)[0].steps)
+                room = len(self._moments) + steps <= CACHED_MOMENTS
+                for index in range(steps if room else 0):
+                    self._moment(header.episode_id, index)
                     yield
             except _UNREADABLE:
                 continue  # the retrieval that meets it counts it
@@ -216,40 +245,73 @@ class Retriever:
 
     # ---- candidates
 
-    def _consider(
-        self,
-        neighbour: NeighbourLike,
-        present: Situation,
-        triples: Counter[tuple[str, ...]],
-        candidates: dict[GroundAction, _Candidate],
-    ) -> None:
+    def _nearest(
+        self, scene: SceneGraph, present: Situation, exclude_episode: str | None, before: str | None
+    ) -> list[_Near]:
+        """Return the near steps that fit best before the roles of things are compared, best first."""
+        found = self.bank.nearest(
+            self.encoder.encode([scene])[0],
+            self.breadth,
+            successful_only=not self.rank_by_success,
+            exclude_episode=exclude_episode,
+        )
+        by_episode: dict[str, list[NeighbourLike]] = {}  # so that each is read once
+        for neighbour in found:
+            if neighbour.distance > self.tau:
+                break
+            by_episode.setdefault(neighbour.episode_id, []).append(neighbour)
+        triples, nearest, matches = lifted_triples(scene), list[_Near](), dict[str, GoalMatch]()
+        for neighbour in (item for group in by_episode.values() for item in group):
+            try:
+                moment = self._moment(neighbour.episode_id, neighbour.index)
+                if moment.action is None or moment.header.domain != self.domain.name:
+                    continue
+                goal = matches.get(neighbour.episode_id)
+                if goal is None:
+                    goal = matches[neighbour.episode_id] = match_goals(moment.header.goals, present.goals)
+                apart = 1.0 - count_cosine(triples, moment.triples)
+                cost = self._cost(neighbour.distance, apart, moment, goal, present, before)
+                nearest.append(_Near(neighbour, moment, goal, cost))
+            except _UNREADABLE as error:
+                self._skip(neighbour, error)
+        nearest.sort(key=lambda near: (near.cost, near.neighbour.distance))
+        return nearest[:LIFTED]
+
+    def _cost(
+        self, distance: float, apart: float, moment: _Moment, goal: GoalMatch, present: Situation, before: str | None
+    ) -> float:
+        """Return how far a remembered step is, by embedding, triples, progress, what was done before, and goals."""
+        weights = self.weights
+        behind = 1.0 - count_cosine(present.progress, moment.situation.progress)
+        cost = weights.nearness * distance + weights.triples * apart + weights.progress * behind
+        if before is not None:
+            cost += weights.before * (moment.before != before)
+        if self.compare_goals:
+            cost += weights.tier * (GoalTier.SAME_CLASSES - goal.tier) + weights.overlap * (1.0 - goal.overlap)
+        return cost
+
+    def _consider(self, near: _Near, present: Situation, candidates: dict[GroundAction, _Candidate]) -> None:
         """Carry a near step over, and count it for or against the action that comes of it."""
-        moment = self._moment(neighbour.episode_id, neighbour.index)
-        header = moment.header
-        if moment.action is None or header.domain != self.domain.name:
-            return
+        header, moment = near.moment.header, near.moment
+        assert moment.action is not None
         lifted = lift_action(moment.situation, moment.action, present)
         if lifted is None or lifted.agreement < LEAST_AGREEMENT:
             return
         good = moment.succeeded is not False and header.status is EpisodeStatus.SUCCEEDED
-        goal = match_goals(header.goals, present.goals)
-        apart = 1.0 - count_cosine(triples, moment.triples)
-        cost = NEARNESS * neighbour.distance + apart + MISFIT * (1.0 - lifted.agreement)
+        cost = near.cost + self.weights.misfit * (1.0 - lifted.agreement)
         known = candidates.get(lifted.action)
-        if known is None:
-            known = candidates[lifted.action] = _Candidate(lifted, neighbour, header, goal, cost)
-        elif good and (not known.support or self._closer(goal, cost) < self._closer(known.goal, known.cost)):
-            known.lifted, known.neighbour, known.header, known.goal, known.cost = lifted, neighbour, header, goal, cost
+        if known is None or (good and (not known.support or cost < known.cost)):
+            made = _Candidate(lifted, near.neighbour, header, near.goal, cost)
+            if known is not None:
+                made.support, made.succeeded, made.failed = known.support, known.succeeded, known.failed
+            known = candidates[lifted.action] = made
         known.support += good
         known.succeeded += good
         known.failed += not good
 
-    def _closer(self, goal: GoalMatch, cost: float) -> tuple[float, ...]:
-        return (-goal.tier, -goal.overlap, cost) if self.compare_goals else (cost,)
-
     def _rank(self, candidate: _Candidate) -> tuple[object, ...]:
         cost = candidate.cost + (FAILURE * (1.0 - _rate(candidate)) if self.rank_by_success else 0.0)
-        return (*self._closer(candidate.goal, round(cost, 6)), -candidate.support, candidate.lifted.action)
+        return (round(cost, 6), -candidate.support, candidate.lifted.action)
 
     def _retrieved(self, candidate: _Candidate, present: Situation) -> RetrievedAction:
         header, neighbour = candidate.header, candidate.neighbour
@@ -296,7 +358,9 @@ class Retriever:
         state = symbolic_state(step.scene, self._plain)
         situation = Situation(self.domain, state, episode.header.goals, labels)
         action = step.action if index < len(episode.steps) else None
-        made = _Moment(episode.header, situation, action, step.succeeded, lifted_triples(step.scene))
+        earlier = episode.steps[index - 1].action if 0 < index <= len(episode.steps) else None
+        before = earlier.name if earlier is not None else ""
+        made = _Moment(episode.header, situation, action, step.succeeded, lifted_triples(step.scene), before)
         if episode.header.status is not EpisodeStatus.RUNNING:
             self._moments[episode_id, index] = made
             if len(self._moments) > CACHED_MOMENTS:

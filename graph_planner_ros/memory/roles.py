@@ -25,6 +25,8 @@ GOAL_WEIGHT = 2.0
 ATTRIBUTE_WEIGHT = 1.5
 RELATION_WEIGHT = 1.5
 """How much each part of a role counts in the agreement of two."""
+ANY = "*"
+"""Stands for a thing that has no place in a goal."""
 SAME_PART = 0.6
 """How much a thing of another class counts that has the same place in its goal."""
 SAME_TYPE = 0.3
@@ -118,6 +120,23 @@ class Situation:
     def related(self, first: str, second: str) -> frozenset[tuple[str, bool]]:
         """Return the predicates that tie two things together, each with whether the first comes first."""
         return self._pairs.get((first, second), frozenset())
+
+    @cached_property
+    def progress(self) -> Counter[tuple[object, ...]]:
+        """How far the goals are, as far as facts tell: those about things with a place in a goal, counted.
+
+        Things are told by their places in the goals, and all others that have a class are alike. So other things in
+        another home are as far if the same holds of them.
+        """
+        counts: Counter[tuple[object, ...]] = Counter()
+        for atom in self.state.atoms:
+            if atom.predicate == self.domain.class_predicate:
+                continue
+            parts = [self.goal_roles(name) for name in atom.arguments]
+            if any(parts):
+                pairs = zip(parts, atom.arguments, strict=True)
+                counts[(atom.predicate, *(part or (ANY if self.label(name) else name) for part, name in pairs))] += 1
+        return counts
 
     @cached_property
     def _places(self) -> dict[tuple[int, str], frozenset[_GoalRole]]:

@@ -6,7 +6,9 @@ embeddings alone would find a loop at every step. Here the embedding only propos
 well. So walking to and fro is no loop while something new is seen on the way, and it is one when nothing is.
 
 Two things make progress that no scene shows, and the domain says which: an action that has to be done several times
-(`repetitions`), and what goes on by itself (`delays`). They are counted, and are part of the situation.
+(`repetitions`), and what goes on by itself (`delays`). They are counted, and are part of the situation. But time that
+passes is progress only for who starts something or waits for its end. To stack and unstack is a loop while something
+cooks too.
 """
 
 from __future__ import annotations
@@ -52,13 +54,15 @@ class StateNode:
     Attributes:
         index: number of the node. embedding: of the scene when it was first there.
         facts: what was true; None if only the embedding is known.
-        progress: what no scene shows, see above. turns: after how many actions the episode was here.
+        done: how often actions were done that take several. going: what goes on by itself, and for how many actions.
+        turns: after how many actions the episode was here.
     """
 
     index: int
     embedding: Embedding
     facts: SceneFacts | None
-    progress: frozenset[tuple[GroundAction, int]] = frozenset()
+    done: frozenset[tuple[GroundAction, int]] = frozenset()
+    going: frozenset[tuple[GroundAction, int]] = frozenset()
     turns: list[int] = field(default_factory=list)
 
 
@@ -121,7 +125,7 @@ class StateGraph:
 
     @property
     def waiting(self) -> int:
-        """Actions until all that goes on must be over; 0 if nothing goes on. Until then going round may be waiting."""
+        """Actions until all that goes on must be over; 0 if nothing goes on. Until then a cycle with a wait is none."""
         if self._domain is None:
             return 0
         steps = {delay.start: delay.steps for delay in self._domain.delays.values()}
@@ -158,27 +162,45 @@ class StateGraph:
         return Loop(cycle, node.index, self._turns(cycle), apart)
 
     def _node(self, vector: Embedding, facts: SceneFacts | None) -> tuple[StateNode, float]:
-        """Return the node of a situation and how far its embedding is; a new one if the episode was never there."""
-        progress = self._progress()
+        """Return the node of a situation and how far its embedding is; a new one if the episode was never there.
+
+        Of several that fit, as before something went on and when it must be over, it is the one that was left last: its
+        cycle is the shortest.
+        """
+        done, going = self._repeated(), self._going()
+        found: list[tuple[int, StateNode, float]] = []
         if self.nodes:
             distances = 1.0 - np.stack([node.embedding for node in self.nodes]) @ vector
-            for index in np.argsort(distances, kind="stable"):
-                if distances[index] > self._threshold:
-                    break
+            for index in np.flatnonzero(distances <= self._threshold):
                 node, apart = self.nodes[index], max(0.0, float(distances[index]))
-                if node.progress == progress and _same(node.facts, facts, apart):
-                    return node, apart
-        made = StateNode(len(self.nodes), vector, facts, progress)
+                same_progress = node.done == done and (node.going == going or not self._waited_since(node))
+                if same_progress and _same(node.facts, facts, apart):
+                    found.append((node.turns[-1], node, apart))
+        if found:
+            _, node, apart = max(found, key=lambda entry: entry[0])
+            return node, apart
+        made = StateNode(len(self.nodes), vector, facts, done, going)
         self.nodes.append(made)
         return made, 0.0
 
-    def _progress(self) -> frozenset[tuple[GroundAction, int]]:
+    def _repeated(self) -> frozenset[tuple[GroundAction, int]]:
         if self._domain is None:
             return frozenset()
-        done = {(action, min(count, self._domain.repetitions[action.name])) for action, count in self._done.items()}
+        most = self._domain.repetitions
+        return frozenset((action, min(count, most[action.name])) for action, count in self._done.items())
+
+    def _going(self) -> frozenset[tuple[GroundAction, int]]:
+        if self._domain is None:
+            return frozenset()
         steps = {delay.start: delay.steps for delay in self._domain.delays.values()}
-        going = {(action, -age) for action, age in self._started.items() if age < steps[action.name]}
-        return frozenset(done | going)
+        return frozenset((action, age) for action, age in self._started.items() if age < steps[action.name])
+
+    def _waited_since(self, node: StateNode) -> bool:
+        """Return whether something that goes on by itself was started or waited for since a situation was left."""
+        if self._domain is None:
+            return False
+        names = {name for delay in self._domain.delays.values() for name in (delay.start, delay.done)}
+        return any(action.name in names for action in self.actions[node.turns[-1] :])
 
     def _turns(self, cycle: tuple[GroundAction, ...]) -> int:
         count, end = 0, len(self.actions)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from graph_planner_ros.domain.symbols import Truth
 from graph_planner_ros.memory.experience import Embedding
 from graph_planner_ros.scene.graph import ROBOT_ID, SceneGraph
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class TripleBagEncoder:
@@ -69,7 +72,7 @@ def lifted_triples(scene: SceneGraph) -> Counter[tuple[str, ...]]:
     return counts
 
 
-def count_cosine(first: Counter[tuple[str, ...]], second: Counter[tuple[str, ...]]) -> float:
+def count_cosine(first: Counter[_Key], second: Counter[_Key]) -> float:
     """Return the cosine of two counts; 1 if both are empty, 0 if one is."""
     if not first or not second:
         return float(not first and not second)

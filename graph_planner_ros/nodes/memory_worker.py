@@ -16,9 +16,11 @@ from typing import Any, TypeVar
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Goal, GroundAction
-from graph_planner_ros.memory.bank import LIMIT_STEPS, EpisodeWriter, ExperienceBank
+from graph_planner_ros.memory.bank import LIMIT_STEPS, ExperienceBank
+from graph_planner_ros.memory.bank_files import export_episodes, import_episodes
 from graph_planner_ros.memory.bank_reports import BankStats
-from graph_planner_ros.memory.episode_files import domain_hash, read_episodes, write_episodes
+from graph_planner_ros.memory.episode_files import domain_hash
+from graph_planner_ros.memory.episode_writer import EpisodeWriter
 from graph_planner_ros.memory.experience import EpisodeHeader, EpisodeStatus, ExperienceStep, SceneEncoder
 from graph_planner_ros.memory.retrieval import TAU, RetrievedAction, Retriever
 from graph_planner_ros.memory.state_graph import Loop, StateGraph
@@ -52,7 +54,7 @@ class Recollection:
 
 @dataclass
 class _Running:
-    """The episode that is being written."""
+    """The episode that is being written; ``last`` is the name of the action that ended last."""
 
     task_id: str
     goals: tuple[Goal, ...]
@@ -63,6 +65,7 @@ class _Running:
     action: GroundAction | None = None
     outcome: bool | None = None
     revision: int = -1
+    last: str = ""
 
 
 class MemoryWorker:
@@ -222,7 +225,7 @@ class MemoryWorker:
         running = self._running
         if running is None or running.task_id != task_id or running.revision != revision or running.action is None:
             return
-        running.outcome = succeeded
+        running.outcome, running.last = succeeded, running.action.name
         self._graph.acted(running.action)
 
     def _write_step(self, running: _Running, after: SceneGraph | None) -> None:
@@ -260,7 +263,10 @@ class MemoryWorker:
             goals = running.goals
         state = symbolic_state(scene, self.domain)
         here = running.header.episode_id if running is not None else None
-        actions = self._retriever.retrieve(scene, state, goals, count=count or self._count, exclude_episode=here)
+        last = running.last if running is not None else None
+        actions = self._retriever.retrieve(
+            scene, state, goals, count=count or self._count, exclude_episode=here, before=last
+        )
         labels = {name: node.label for name, node in scene.nodes.items()}
         evidence = Evidence(now=scene.stamp, labels=labels)
         candidates = {place: labels[place] for place in candidate_places(self.domain, state) if place in labels}
@@ -279,19 +285,11 @@ class MemoryWorker:
             raise ValueError(f"{path}: expected a name that ends in {' or '.join(FILES)}")
         if path.exists():
             raise FileExistsError(f"{path} exists already and is not overwritten")
-        ended = (header for header in self.bank.headers() if header.status is not EpisodeStatus.RUNNING)
-        part = path.with_name(f".{path.name}")
-        part.unlink(missing_ok=True)
-        try:
-            count = write_episodes(part, (self.bank.episode(header.episode_id) for header in ended))
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-        return count
+        return export_episodes(self.bank, path)
 
     def _load(self, path: Path) -> int:
         if path.name.endswith(FILES):
-            return self.bank.add_episodes(read_episodes(path)).added
+            return import_episodes(self.bank, [path]).added
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {path}")
         with ExperienceBank.open(path, None, None, read_only=True) as other:

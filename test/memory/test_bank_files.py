@@ -154,6 +154,62 @@ def test_a_damaged_bank_says_so_and_gives_what_it_has(data: st.DataObject) -> No
                 assert number == 99 or len(found.steps) <= len(whole[number].steps)
 
 
+@pytest.mark.parametrize(("kept", "least"), [(0.3, 0), (0.6, 50), (0.9, 100)])
+def test_of_a_bank_that_is_cut_off_what_can_be_found_is_saved(tmp_path: Path, kept: float, least: int) -> None:
+    path = made(tmp_path / "bank.sqlite", episodes=200, steps=6)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content))])
+    with pytest.raises(BankFileError, match="damaged"):
+        opened(path, read_only=True)
+    salvage = export_damaged(path, tmp_path / "saved.jsonl")
+    saved = list(read_episodes(tmp_path / "saved.jsonl"))
+    whole = {f"episode {number}": episode(number, 6) for number in range(200)}
+    assert len(saved) == salvage.written >= least
+    assert salvage.lost
+    for found in saved:
+        assert found == whole[found.header.episode_id]
+
+
+def test_a_bank_that_says_nothing_any_more_is_told_so_in_a_sentence(tmp_path: Path) -> None:
+    path = made(tmp_path / "bank.sqlite")
+    content = bytearray(path.read_bytes())
+    content[100:4096] = b"\xff" * 3996
+    path.write_bytes(content)
+    with pytest.raises(BankFileError, match=r"bank\.sqlite"):
+        export_damaged(path, tmp_path / "saved.jsonl")
+    assert not (tmp_path / "saved.jsonl").exists()
+
+
+def test_a_file_that_a_killed_process_left_is_not_written_on(tmp_path: Path) -> None:
+    path = made(tmp_path / "bank.sqlite")
+    write_episodes(tmp_path / f".{os.getpid()}-out.jsonl", [episode(77)])  # numbers of processes come again
+    with opened(path) as bank:
+        assert export_episodes(bank, tmp_path / "out.jsonl") == 3
+    assert len(list(read_episodes(tmp_path / "out.jsonl"))) == 3
+
+
+def test_merging_goes_past_a_damaged_episode_and_names_it(tmp_path: Path) -> None:
+    path = made(tmp_path / "bank.sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE step SET scene = x'00' WHERE episode = 2 AND position = 1")
+        connection.commit()
+    with opened(path, read_only=True) as source, opened(tmp_path / "other.sqlite") as target:
+        report = target.merge(source)
+        assert [h.episode_id for h in target.headers()] == ["episode 0", "episode 2"]
+    assert report.added == 2
+    assert len(report.unreadable) == 1 and "episode 1" in report.unreadable[0]
+
+
+def test_a_bank_of_another_domain_is_not_merged_at_all(tmp_path: Path) -> None:
+    path = made(tmp_path / "bank.sqlite")
+    foreign = replace(episode(9), header=replace(episode(9).header, domain="warehouse", domain_hash="other"))
+    with opened(tmp_path / "foreign.sqlite") as other, opened(path) as bank:
+        other.add_episode(foreign)
+        with pytest.raises(BankMismatchError, match=r"foreign\.sqlite.*warehouse.*garden"):
+            bank.merge(other)
+        assert len(bank.headers()) == 3
+
+
 def test_one_damaged_episode_does_not_take_the_others_along(tmp_path: Path) -> None:
     path = made(tmp_path / "bank.sqlite")
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -338,6 +394,44 @@ def test_a_rebuilding_that_fails_leaves_the_bank_as_it_was(tmp_path: Path) -> No
     with pytest.raises(BankFileError, match="no such bank"):
         rebuild_bank(tmp_path / "none.sqlite", None, ENCODER)
     assert check_bank(path) == []
+
+
+def test_of_two_that_rebuild_the_first_goes_on(tmp_path: Path) -> None:
+    path = made(tmp_path / "bank.sqlite", episodes=100, steps=6)
+    second, third = Encoder(model_hash="second model"), Encoder(model_hash="third model")
+    refused: list[str] = []
+
+    def between(done: int, total: int) -> None:
+        with pytest.raises(BankError, match="open for writing") as error:
+            rebuild_bank(path, None, third)
+        refused.append(str(error.value))
+
+    rebuild_bank(path, None, second, between)
+    assert len(refused) >= 2
+    with ExperienceBank.open(path, None, second) as bank:
+        assert bank.nearest(second.vector(1001.0), 1)[0].distance < 1e-6
+    assert check_bank(path) == []
+
+
+def test_what_a_killed_rebuilding_left_is_cleared_by_the_next_writer_alone(tmp_path: Path) -> None:
+    path = made(tmp_path / "bank.sqlite", episodes=100, steps=6)
+
+    def tables() -> set[str]:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+
+    seen: list[bool] = []
+
+    def between(done: int, total: int) -> None:
+        opened(path).close()  # another process that comes in between leaves the new vectors alone
+        seen.append("embedding_new" in tables())
+
+    rebuild_bank(path, None, Encoder(model_hash="second model"), between)
+    assert seen and all(seen)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE embedding_new (step INTEGER)")
+    ExperienceBank.open(path, None, None).close()
+    assert "embedding_new" not in tables()
 
 
 def test_rebuilding_takes_over_changed_files_of_the_domain_if_the_actions_fit(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,33 @@ def test_merging(bank: Path, tmp_path: Path) -> None:
     assert "3 were there already" in output
     write_episodes(tmp_path / "one.jsonl", [episode(1, reason="otherwise")])
     run("import", tmp_path / "one.sqlite", tmp_path / "one.jsonl")
-    assert "another episode with the id episode 1" in run("merge", target, tmp_path / "one.sqlite")
+    assert "another episode with the id episode 1" in run("merge", target, tmp_path / "one.sqlite", code=1)
+
+
+def test_what_is_refused_makes_no_bank_and_changes_none(bank: Path, tmp_path: Path) -> None:
+    new, good, foreign = tmp_path / "new.sqlite", tmp_path / "good.jsonl", tmp_path / "foreign.jsonl"
+    stranger = replace(episode(8), header=replace(episode(8).header, domain="warehouse", domain_hash="other"))
+    write_episodes(good, [episode(7)])
+    write_episodes(foreign, [stranger])
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_text(good.read_text() + good.read_text()[:200])
+    run("import", tmp_path / "foreign.sqlite", foreign)
+    for arguments, words in (
+        (("import", new, foreign, "--domain", "household"), "nothing was added"),
+        (("import", new, good, foreign), "nothing was added"),
+        (("import", new, good, damaged), "line 2"),
+        (("import", new, good, tmp_path / "none.jsonl"), "none.jsonl"),
+        (("merge", new, tmp_path / "none.sqlite"), "no such bank"),
+        (("merge", new, bank, tmp_path / "none.sqlite"), "no such bank"),
+        (("merge", new, bank, tmp_path / "foreign.sqlite"), "warehouse"),
+        (("merge", new, bank, good), "not an experience bank"),
+    ):
+        assert words in run(*arguments, code=2)
+        assert not new.exists(), arguments
+    before = run("stats", bank, "--json")
+    assert "warehouse" in run("merge", bank, tmp_path / "foreign.sqlite", code=2)
+    assert "nothing was added" in run("import", bank, foreign, code=2)
+    assert json.loads(run("stats", bank, "--json"))["episodes"] == json.loads(before)["episodes"]
 
 
 @pytest.mark.parametrize(

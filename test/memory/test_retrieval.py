@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from episodes import act, episode_of, put_goal, scene_of
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.state import is_applicable, successor
 from graph_planner_ros.domain.symbols import Goal
+from graph_planner_ros.memory.bank import ExperienceBank
+from graph_planner_ros.memory.episode_files import domain_hash
 from graph_planner_ros.memory.exact_bank import ExactBank
-from graph_planner_ros.memory.experience import Episode, EpisodeStatus
+from graph_planner_ros.memory.experience import Embedding, Episode, EpisodeStatus, ExperienceStep
 from graph_planner_ros.memory.goal_shapes import GoalTier, match_goals
 from graph_planner_ros.memory.retrieval import RetrievedAction, Retriever
 from graph_planner_ros.memory.triple_encoder import TripleBagEncoder
 from graph_planner_ros.scene.facts import symbolic_state
-from graph_planner_ros.scene.graph import SceneGraph
+from graph_planner_ros.scene.graph import ROBOT_ID, Relation, SceneGraph
 
 ENCODER = TripleBagEncoder()
 ANY = 2.0
@@ -110,6 +118,83 @@ def test_what_served_a_goal_of_the_same_shape_ranks_first(household: Domain) -> 
     episodes = [nearer, served]
     assert ask(household, episodes, scene, goal)[0].episode_id == "served"
     assert ask(household, episodes, scene, goal, compare_goals=False)[0].goal is not None
+
+
+@pytest.mark.parametrize(("at", "carried", "expected"), [(0, False, 0), (0, True, 1), (1, True, 2)])
+def test_the_moment_is_found_by_how_far_the_goals_are(household: Domain, at: int, carried: bool, expected: int) -> None:
+    episode = episode_of(household, OLD_KITCHEN, CARRY, [TOMATO_TO_TABLE])
+    # another kitchen, another thing, and an embedding that says nothing of the moment
+    things = {"shelf_1": "Shelf", "dining_7": "DiningTable", "apple_1": "Apple", "mug_4": "Mug", "mug_5": "Mug"}
+    inside = {"mug_4": "dining_7", "mug_5": "dining_7"} | ({} if carried else {"apple_1": "shelf_1"})
+    scene = scene_of(things, inside, at=("shelf_1", "dining_7")[at])
+    if carried:
+        scene.relations.append(Relation(ROBOT_ID, "holding", "apple_1"))
+    encoder = Constant()
+    retriever = Retriever(household, ExactBank([episode], encoder), encoder, ANY)
+    found = retriever.retrieve(scene, symbolic_state(scene, household), [put_goal("Apple", "DiningTable")])
+    assert found[0].index == expected
+    assert found[0].action.name == CARRY[expected].name
+
+
+class Constant:
+    """Embeds every scene alike."""
+
+    dimension, model_hash = 2, "constant"
+
+    def encode(self, scenes: Sequence[SceneGraph]) -> Embedding:
+        return np.tile(np.array([1.0, 0.0], np.float32), (len(scenes), 1))
+
+
+def test_what_was_done_before_decides_between_moments_that_look_alike(household: Domain) -> None:
+    scene = scene_of({"c": "CounterTop", "f": "Fridge", "mug": "Mug"}, {"mug": "c"}, at="c")
+    goal = put_goal("Mug", "DiningTable")
+    # the scene stays as it is, as where nobody sees what came of an action
+    steps = [act("go_to", "c", "f"), act("pick_up", "mug", "c")]
+    episode = episode_of(household, scene, [], [goal])
+    same = tuple(ExperienceStep(n, float(n), scene, action, True) for n, action in enumerate(steps))
+    episode = replace(episode, steps=(*same, replace(episode.steps[-1], index=len(same))))
+    retriever = Retriever(household, ExactBank([episode], ENCODER), ENCODER, ANY)
+    state = symbolic_state(scene, household)
+    indices = [retriever.retrieve(scene, state, [goal], before=name)[0].index for name in ("", "go_to")]
+    assert indices == [0, 1]
+
+
+def test_an_episode_that_is_damaged_on_the_disk_is_left_out_and_counted(household: Domain, tmp_path: Path) -> None:
+    path = tmp_path / "bank.sqlite"
+    episodes = [episode_of(household, OLD_KITCHEN, CARRY, [TOMATO_TO_TABLE], name) for name in ("whole", "damaged")]
+    with ExperienceBank.open(path, household, ENCODER) as bank:
+        for item in episodes:
+            header = replace(item.header, domain="household", domain_hash=domain_hash(household))
+            bank.add_episode(replace(item, header=header))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE step SET scene = x'00' WHERE episode = 2 AND position = 1")
+        connection.commit()
+    state = symbolic_state(NEW_KITCHEN, household)
+    with ExperienceBank.open(path, household, ENCODER, read_only=True) as bank:
+        retriever = Retriever(household, bank, ENCODER, ANY)
+        for _ in retriever.warm_up():
+            pass
+        found = retriever.retrieve(NEW_KITCHEN, state, [TOMATO_TO_TABLE])
+        assert found and {item.episode_id for item in found} == {"whole"}
+        assert retriever.skipped > 0
+        assert retriever.places(NEW_KITCHEN, [TOMATO_TO_TABLE], "Tomato", {"shelf_1": "Shelf"})
+
+
+def test_reading_ahead_reads_each_episode_once_and_nothing_is_read_afterwards(household: Domain) -> None:
+    read: Counter[str] = Counter()
+
+    class Counting(ExactBank):
+        def episode(self, episode_id: str) -> Episode:
+            read[episode_id] += 1
+            return super().episode(episode_id)
+
+    bank = Counting([episode_of(household, OLD_KITCHEN, CARRY, [TOMATO_TO_TABLE], f"e{n}") for n in range(60)], ENCODER)
+    retriever = Retriever(household, bank, ENCODER, ANY)
+    for _ in retriever.warm_up():
+        pass
+    retriever.retrieve(NEW_KITCHEN, symbolic_state(NEW_KITCHEN, household), [TOMATO_TO_TABLE])
+    retriever.places(NEW_KITCHEN, [TOMATO_TO_TABLE], "Tomato", {"shelf_1": "Shelf"})
+    assert set(read.values()) == {1} and len(read) == 60
 
 
 def test_actions_that_failed_rank_lower_where_success_counts(household: Domain) -> None:

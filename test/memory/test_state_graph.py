@@ -14,7 +14,7 @@ from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.domain.symbols import GroundAction
 from graph_planner_ros.memory.state_graph import Loop, StateGraph
 from graph_planner_ros.memory.triple_encoder import TripleBagEncoder
-from graph_planner_ros.scene.graph import Presence, SceneGraph
+from graph_planner_ros.scene.graph import Presence, Relation, SceneGraph
 
 ENCODER = TripleBagEncoder()
 FIXTURES = ("CounterTop", "Fridge", "Shelf", "DiningTable", "Cabinet", "Drawer")
@@ -115,7 +115,7 @@ def test_what_the_domain_says_takes_several_actions_is_progress_until_then(robot
 
 def test_waiting_for_what_goes_on_is_progress_until_it_must_be_over(robotouille: Domain) -> None:
     scene = scene_of({"robot1": "robot", "stove1": "stove", "patty1": "patty", "table1": "table"})
-    start, wait = act("cook", "stove1", "patty1", "robot1"), act("look")
+    start, wait = act("cook", "stove1", "patty1", "robot1"), act("cook-done", "patty1", "stove1")
     steps = next(delay.steps for delay in robotouille.delays.values() if delay.start == "cook")
     found = run_without_effects(StateGraph(robotouille), scene, [start] + [wait] * (steps + 2))
     assert found[: steps - 1] == [None] * (steps - 1)
@@ -123,6 +123,35 @@ def test_waiting_for_what_goes_on_is_progress_until_it_must_be_over(robotouille:
     run_without_effects(graph, scene, [start])
     assert graph.waiting == steps - 1
     assert found[-1] is not None and found[-1].actions == (wait,)
+
+
+@pytest.mark.parametrize("length", range(1, 7))
+@pytest.mark.parametrize("waited", range(3))
+def test_going_round_without_waiting_is_a_loop_while_something_goes_on(
+    robotouille: Domain, length: int, waited: int
+) -> None:
+    tables = {f"table{number}": "table" for number in range(7)}
+    things = {"robot1": "robot", "stove1": "stove", "patty1": "patty", "fryer1": "fryer", "potato1": "potato", **tables}
+    start, wait = act("cook", "stove1", "patty1", "robot1"), act("cook-done", "patty1", "stove1")
+    graph = StateGraph(robotouille)
+
+    def scene_at(place: int) -> SceneGraph:
+        scene = scene_of(things, {"patty1": "stove1"})
+        scene.relations.append(Relation("robot1", "loc", f"table{place}"))
+        return scene
+
+    watch(graph, scene_at(0))
+    for action in (start, *[wait] * waited):
+        graph.acted(action)
+        assert watch(graph, scene_at(0)) is None  # what was begun, and waiting for it, is no loop
+    cycle = [act("move", "robot1", f"table{n}", f"table{(n + 1) % length}") for n in range(length)]
+    for number, action in enumerate(cycle):
+        graph.acted(action)
+        found = watch(graph, scene_at((number + 1) % length))
+        assert (found is not None) == (number == length - 1)
+    assert found is not None and found.actions == tuple(cycle)
+    graph.acted(act("fry", "fryer1", "potato1", "robot1"))
+    assert watch(graph, scene_at(0)) is None  # that something else was begun is progress though no fact shows it
 
 
 def run_without_effects(graph: StateGraph, scene: SceneGraph, actions: list[GroundAction]) -> list[Loop | None]:

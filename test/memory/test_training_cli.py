@@ -61,7 +61,8 @@ def test_evaluate_prints_and_writes_the_figures_with_intervals(data: Path, tmp_p
 
 def test_time_says_how_long_an_embedding_takes(data: Path) -> None:
     code, text = run("time", "--data", data, "--nodes", 5, "--count", 10)
-    assert code == 0 and "10 scenes with 6 nodes: one at a time median" in text
+    assert code == 0 and "10 scenes with 6 nodes" in text
+    assert "batches of 1:" in text and "batches of 10:" in text and "batches of 32" not in text
 
 
 @pytest.mark.parametrize("command", ["evaluate", "time"])

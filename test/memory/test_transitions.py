@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph_planner_ros.benchmarks.memory_loops import measure_loops
-from graph_planner_ros.benchmarks.memory_retrieval import Outcomes, flattened, measure_retrieval, question
+from graph_planner_ros.benchmarks.memory_retrieval import (
+    NEAREST,
+    Outcomes,
+    Way,
+    flattened,
+    measure_retrieval,
+    question,
+)
 from graph_planner_ros.benchmarks.memory_transitions import measure_transitions
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.state import applicable_actions, successor
@@ -166,12 +173,13 @@ def test_loops_are_measured(household: Domain) -> None:
 def test_retrieval_is_measured_and_the_same_episode_on_both_sides_refused(household: Domain) -> None:
     walks = [wander(household, seed, 8) for seed in range(3)]
     twin = replace(walks[0], header=replace(walks[0].header, episode_id="twin"))
-    ways = {"triples": (ENCODER, 2.0, True), "near": (ENCODER, 0.0, True)}
+    ways = {"triples": Way(ENCODER), "near": Way(ENCODER, 0.0), "nearest": Way(ENCODER, weights=NEAREST)}
     report = measure_retrieval(walks, [twin], lambda name: household, ways)["household"]
     assert report["triples"].rate(report["triples"].correct).count == 8
     assert report["triples"].gain(report["triples"]).estimate == 0.0
     assert sum(report["near"].advised) <= sum(report["triples"].advised)
     assert report["triples"].rate(report["triples"].correct).estimate > 0.5
+    assert report["nearest"].rate(report["nearest"].correct).estimate > 0.5
     with pytest.raises(ValueError, match="'walk 0' is in the bank"):
         measure_retrieval(walks, walks[:1], lambda name: household, ways)
     assert np.isnan(Outcomes().rate([]).estimate)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable, GroundAction, Truth
+from graph_planner_ros.memory.episode_files import read_episodes, write_episodes
 from graph_planner_ros.memory.experience import EpisodeStatus
 from graph_planner_ros.memory.triple_encoder import TripleBagEncoder
 from graph_planner_ros.nodes.memory_worker import MemoryWorker
@@ -172,6 +175,27 @@ def test_what_one_robot_saved_another_takes_over_once(
     counts = [result(other.load(path)), result(other.load(path))]
     other.close()
     assert counts == [1, 0]
+
+
+def test_a_damaged_file_adds_nothing_and_vectors_of_another_model_do_not_come_in(
+    worker: MemoryWorker, tmp_path: Path, errors: list[str]
+) -> None:
+    one_task(worker, "a")
+    saved, damaged, foreign = (tmp_path / f"{name}.jsonl" for name in ("saved", "damaged", "foreign"))
+    result(worker.save(saved))
+    damaged.write_text(saved.read_text() + "no episode\n")
+    (stored,) = read_episodes(saved)
+    turned = tuple(replace(step, embedding=np.eye(1, 128, dtype=np.float32)[0]) for step in stored.steps)
+    write_episodes(foreign, [replace(stored, steps=turned)])
+    other = make(tmp_path / "other.sqlite", errors)
+    with pytest.raises(ValueError, match="line 2"):
+        result(other.load(damaged))
+    assert not result(other.statistics()).episodes
+    assert result(other.load(foreign)) == 1
+    ours, theirs = (item.bank.episode(stored.header.episode_id) for item in (worker, other))
+    other.close()
+    for mine, taken in zip(ours.steps, theirs.steps, strict=True):
+        np.testing.assert_allclose(mine.embedding, taken.embedding, atol=1e-6)
 
 
 def test_a_wrong_file_is_an_error_for_who_asked_and_the_worker_goes_on(
