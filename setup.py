@@ -45,6 +45,8 @@ setup(
     data_files=data_files(),
     install_requires=requirements("core"),
     package_data={"graph_planner_ros.benchmarks.worlds": ["prompts/*.txt"]},
-    extras_require={name: requirements(name) for name in ("planners", "llm", "training")},
+    extras_require={
+        name: requirements(name) for name in ("planners", "llm", "transformers", "training", "llm_training")
+    },
     entry_points={"console_scripts": ["graph-planner = graph_planner_ros.cli:main"]},
 )

@@ -12,12 +12,15 @@ from typing import Annotated, Any
 
 import typer
 
+from graph_planner_ros.alfred_cli import alfred, alfred_compose
 from graph_planner_ros.console import Terminal, errors, fail
 from graph_planner_ros.prior_cli import learn_places
 from graph_planner_ros.robotouille_cli import make_robotouille_tasks
 from graph_planner_ros.textworld_cli import make_textworld_games
 
 app = typer.Typer(help="Play the worlds of the papers, and compare results.", no_args_is_help=True)
+app.command("alfred")(alfred)
+app.command("alfred-compose")(alfred_compose)
 app.command("learn-places")(learn_places)
 app.command("robotouille-tasks")(make_robotouille_tasks)
 app.command("textworld-games")(make_textworld_games)
@@ -261,7 +264,7 @@ def _experiment(world: str, options: dict[str, Any], given: dict[str, Any]) -> A
 
 def _command(endpoint: str) -> tuple[str, ...]:
     """Return the command line, without the credentials that an address may carry."""
-    from graph_planner_ros.benchmarks.worlds.react import public_endpoint
+    from graph_planner_ros.language.models import public_endpoint
 
     shown = [text.replace(endpoint, public_endpoint(endpoint)) if endpoint else text for text in sys.argv[1:]]
     return ("graph-planner", *shown)

@@ -20,7 +20,7 @@ from graph_planner_ros.benchmarks.worlds.agent import TextAgent
 from graph_planner_ros.benchmarks.worlds.baselines import BreadthFirstChooser, Chooser, RandomChooser, play, seed_of
 from graph_planner_ros.benchmarks.worlds.game import Game, GameSpec
 from graph_planner_ros.benchmarks.worlds.options import AgentOptions
-from graph_planner_ros.benchmarks.worlds.react import PROMPTS, ChatModel, ReactChooser, ReactSettings, public_endpoint
+from graph_planner_ros.benchmarks.worlds.react import PROMPTS, ChatModel, ReactChooser, ReactSettings
 from graph_planner_ros.benchmarks.worlds.records import EpisodeRecord
 from graph_planner_ros.benchmarks.worlds.registry import World, make_world
 from graph_planner_ros.benchmarks.worlds.results import canonical_hash, make_header, spec_hash
@@ -28,6 +28,7 @@ from graph_planner_ros.benchmarks.worlds.worker import Player
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.domain.paths import find_config
 from graph_planner_ros.language.interface import Context
+from graph_planner_ros.language.models import public_endpoint
 from graph_planner_ros.language.rules import load_language
 from graph_planner_ros.language.trained import load_trained_language
 

@@ -1,30 +1,36 @@
 """ReAct with any server that speaks OpenAI's protocol: think, act, look, again.
 
-The key comes from the environment (``OPENAI_API_KEY``) and goes nowhere else: not into records, headers or messages.
+The model is asked by `graph_planner_ros.language.models`; the key is in ``OPENAI_API_KEY`` and goes nowhere else.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from typing import cast
 
 from graph_planner_ros.benchmarks.worlds.baselines import Choice, StoppedError
 from graph_planner_ros.benchmarks.worlds.game import Observation, WorldUnavailableError
 from graph_planner_ros.benchmarks.worlds.records import ACT
+from graph_planner_ros.language.models import (
+    Message,
+    ModelOptions,
+    ModelUnavailableError,
+    ReplyStatus,
+    Request,
+    make_language_model,
+)
+from graph_planner_ros.language.models.messages import Role
+from graph_planner_ros.language.models.retrying import LONGEST_PAUSE
 
-KEY = "OPENAI_API_KEY"
-ENDPOINT = "OPENAI_BASE_URL"
 PROMPTS = Path(__file__).parent / "prompts"
-INSTALL = "ReAct needs the package openai: ./run extra llm, or pip install openai"
 _ACTION = re.compile(r"^[\s*>]{0,8}action[ \t*]{0,8}:(?P<command>[^\n]*)$", re.IGNORECASE | re.MULTILINE)
 _DECORATION = ' \t\r*`".'
 _LONGEST_TEXT = 6000
+_UNUSABLE = (401, 403, 404)
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,6 @@ class ReactSettings:
     temperature: float = 0.0
 
 
-def public_endpoint(endpoint: str) -> str:
-    """Return where answers come from, without credentials that an address may carry."""
-    parts = urlsplit(endpoint or os.environ.get(ENDPOINT, ""))
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
 def prompt(name: str) -> Template:
     """Return a prompt of the package, ``prompts/<name>.txt``."""
     return Template((PROMPTS / f"{name}.txt").read_text(encoding="utf-8"))
@@ -68,26 +68,24 @@ class Answer:
 
 
 class ChatModel:
-    """A model behind an endpoint.
+    """A model behind an endpoint, as the games need it.
 
     Raises:
-        WorldUnavailableError: the client is not installed.
+        WorldUnavailableError: the client is not installed, or the address is none.
     """
 
     def __init__(self, settings: ReactSettings) -> None:
-        try:
-            import openai
-        except ImportError:
-            raise WorldUnavailableError(INSTALL) from None
-        self._openai = openai
         self._settings = settings
-        self._key = os.environ.get(KEY, "")
-        self._client = openai.OpenAI(
-            api_key=self._key or "none",
-            base_url=settings.endpoint or None,
-            timeout=settings.timeout,
-            max_retries=settings.retries,
-        )
+        tries = settings.retries + 1
+        try:
+            self._model = make_language_model(
+                ModelOptions(
+                    model=settings.model, endpoint=settings.endpoint, retries=settings.retries,
+                    attempt_timeout=settings.timeout, timeout=tries * (settings.timeout + LONGEST_PAUSE),
+                )
+            )  # fmt: skip
+        except ModelUnavailableError as error:
+            raise WorldUnavailableError(str(error)) from None
 
     def __call__(self, messages: Sequence[dict[str, str]], seed: int) -> Answer:
         """Ask.
@@ -96,44 +94,16 @@ class ChatModel:
             WorldUnavailableError: the endpoint cannot be used at all: no connection, no right, no such model.
             StoppedError: this question was not answered.
         """
-        openai = self._openai
         settings = self._settings
-        where = public_endpoint(settings.endpoint) or "the endpoint"
-        try:
-            said: Any = self._client.chat.completions.create(
-                model=settings.model, messages=list(messages), temperature=settings.temperature,  # type: ignore[arg-type]
-                max_tokens=settings.max_tokens, seed=seed % 2**31,
-            )  # fmt: skip
-        except openai.APITimeoutError:
-            raise StoppedError(
-                f"{where} did not answer within {settings.timeout:g} s, {settings.retries} retries"
-            ) from None
-        except openai.APIConnectionError:
-            raise WorldUnavailableError(f"{where} cannot be reached") from None
-        except (openai.AuthenticationError, openai.PermissionDeniedError):
-            raise WorldUnavailableError(f"{where} refuses the key in {KEY}") from None
-        except openai.NotFoundError:
-            raise WorldUnavailableError(f"{where} has no model {settings.model!r}, or no chat completions") from None
-        except openai.APIStatusError as error:
-            raise StoppedError(self._without_key(f"{where} answered {error.status_code}: {error.message}")) from None
-        except (openai.OpenAIError, ValueError, AttributeError) as error:
-            raise StoppedError(self._without_key(f"{where} answered nonsense: {error}")) from None
-        return self._read(said, messages, where)
-
-    def _read(self, said: Any, messages: Sequence[dict[str, str]], where: str) -> Answer:
-        try:
-            text = str(said.choices[0].message.content or "")
-        except (AttributeError, IndexError, TypeError):
-            raise StoppedError(f"{where} answered without a choice") from None
-        usage = getattr(said, "usage", None)
-        if usage is not None and isinstance(usage.prompt_tokens, int) and isinstance(usage.completion_tokens, int):
-            return Answer(text, usage.prompt_tokens + usage.completion_tokens)
-        # A server that does not count: about four characters a token, rather too many than none.
-        return Answer(text, (sum(len(message["content"]) for message in messages) + len(text)) // 4 + 1)
-
-    def _without_key(self, text: str) -> str:
-        text = text.replace(self._key, "***") if self._key else text
-        return " ".join(text.split())[:400]
+        turns = tuple(Message(cast(Role, turn["role"]), turn["content"]) for turn in messages)
+        reply = self._model.ask(Request(turns, None, None, settings.max_tokens, settings.temperature, seed % 2**31))
+        if reply.answered:
+            return Answer(reply.text, reply.prompt_tokens + reply.completion_tokens)
+        refused = reply.status is ReplyStatus.REFUSED and reply.http_status in _UNUSABLE
+        if refused or (reply.status is ReplyStatus.UNREACHABLE and not reply.http_status):
+            raise WorldUnavailableError(reply.reason)
+        tries = f", {reply.retries} retries" if reply.retries else ""
+        raise StoppedError(reply.reason + tries, reply.prompt_tokens + reply.completion_tokens)
 
 
 class ReactChooser:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -90,15 +90,23 @@ def make_header(settings: Mapping[str, Any], about: Mapping[str, Any], games: in
     }
 
 
+Keeper = Callable[[Results, Mapping[str, Any]], None]
+"""Checks a row and keeps it in the results that were read; raises ValueError, KeyError or TypeError if it is wrong."""
+
+
 class ResultsFile:
     """A results file open for writing; a context manager. Each row is on disk when `add` returns.
+
+    Args:
+        path: of the file. header: of the run. keep: for rows that are no games of a world.
 
     Raises:
         ResultsError: the file is of another experiment, broken, or is being written by another process.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, header: Mapping[str, Any], keep: Keeper | None = None) -> None:
         self.path = path
+        self._keep = keep or keep_game
         self._file: BinaryIO = open(path, "a+b")  # noqa: SIM115  # closed by close()
         try:
             self._lock()
@@ -111,7 +119,7 @@ class ResultsFile:
     def add(self, row: Mapping[str, Any]) -> None:
         """Write one row."""
         self._write({"kind": "game", **row})
-        _keep(self.results, row)
+        self._keep(self.results, row)
 
     def close(self) -> None:
         """Close the file; may be called twice."""
@@ -137,7 +145,7 @@ class ResultsFile:
         if self._file.seek(0, os.SEEK_END) == 0:
             self._write(header)
             return Results(self.path, header, expected=header["games"])
-        results = read_results(self.path)
+        results = read_results(self.path, self._keep)
         if results.header["hash"] != header["hash"]:
             differing = "; ".join(differences(results.settings, header["settings"])) or "the header was edited"
             raise ResultsError(f"{self.path} holds another experiment ({differing}); choose another file for --out")
@@ -180,8 +188,8 @@ def _take_off_half_line(file: BinaryIO) -> bool:
     return keep != end
 
 
-def read_results(path: Path) -> Results:
-    """Read a results file; a half-written last line is passed over.
+def read_results(path: Path, keep: Keeper | None = None) -> Results:
+    """Read a results file; a half-written last line is passed over. ``keep``: for rows that are no games of a world.
 
     Raises:
         ResultsError: if it is no such file, with the number of the line that is wrong.
@@ -201,7 +209,7 @@ def read_results(path: Path) -> Results:
             if entry["kind"] == "resumed":
                 results.expected = entry["games"]
             elif entry["kind"] == "game":
-                _keep(results, entry)
+                (keep or keep_game)(results, entry)
             else:
                 raise ValueError(f"unknown kind {entry['kind']!r}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -222,7 +230,12 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
     return header
 
 
-def _keep(results: Results, entry: Mapping[str, Any]) -> None:
+def keep_game(results: Results, entry: Mapping[str, Any]) -> None:
+    """Keep the row of a game.
+
+    Raises:
+        ValueError: (or KeyError, TypeError) if it is no such row.
+    """
     record = EpisodeRecord.from_json(json.dumps(_finite(entry)))
     for name in ("seed", "limit", "steps_taken", "tokens", "invalid", "repeated_checks", "planner_failures"):
         if type(getattr(record, name)) is not int:

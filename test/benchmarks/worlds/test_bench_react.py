@@ -16,10 +16,11 @@ from rich.console import Console
 
 from graph_planner_ros.benchmarks.worlds.experiment import Experiment, Selection
 from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
-from graph_planner_ros.benchmarks.worlds.react import ReactSettings, parse_action, public_endpoint
+from graph_planner_ros.benchmarks.worlds.react import ReactSettings, parse_action
 from graph_planner_ros.benchmarks.worlds.records import EpisodeRecord
 from graph_planner_ros.benchmarks.worlds.registry import make_world
 from graph_planner_ros.benchmarks.worlds.session import RunSettings, run_bench
+from graph_planner_ros.language.models import public_endpoint
 
 pytest.importorskip("openai", reason="the package openai is not installed (requirements/llm.txt)")
 
