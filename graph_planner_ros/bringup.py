@@ -52,7 +52,14 @@ HOUSEHOLD = "household"
 ARGUMENTS = (
     Argument("sim", "mujoco", "what stands for the robot: a simulator, or a text world, whose words stand for "
              "perception too; none: a real robot's bridge runs elsewhere", ("mujoco", "none", *TEXT_WORLDS)),
-    Argument("planner", "memplan", "planning method", ("memplan",)),
+    Argument("planner", "memplan", "planning method; llm: a language model proposes and the task graph decides",
+             ("memplan", "llm")),
+    Argument("reader", "auto", "how instructions are read: rules, trained, or what is surer",
+             ("auto", "rules", "trained")),
+    Argument("model", "", "planner llm: the model, as its server calls it, or a file for llama_cpp"),
+    Argument("model_backend", "openai", "planner llm: openai (any server with that protocol), transformers, llama_cpp",
+             ("openai", "transformers", "llama_cpp")),
+    Argument("model_endpoint", "", "planner llm: base URL of the server; empty: OPENAI_BASE_URL"),
     Argument("engine", "auto", "planning engine: auto, mimir or fast_downward; or module:function", kind="engine"),
     Argument("domain", "", "planning domain: a folder under config/domains, or a path; empty: that of the text "
              f"world, else {HOUSEHOLD}"),
@@ -218,7 +225,8 @@ def nodes(arguments: Mapping[str, str]) -> list[NodeSpec]:
         bank: dict[str, ParameterValue] = {"bank_file": f"{state}/experience.sqlite"} if state else {}
         # It hears of the planner's end, so that the episode has one too.
         specs.append(_node("graph_memory", "nodes.graph_memory", {**time, **domain, **bank}, stop_order=1))
-    method: dict[str, ParameterValue] = {"planner": arguments["planner"], "engine": arguments["engine"]}
+    names = ("planner", "engine", "reader", "model", "model_backend", "model_endpoint")
+    method: dict[str, ParameterValue] = {name: arguments[name] for name in names}
     specs.append(_node("planner", "nodes.planner", {**time, **domain, **method, **memory}))
     return specs
 

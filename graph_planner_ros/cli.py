@@ -23,6 +23,10 @@ from graph_planner_ros.console import Terminal, errors, fail
 from graph_planner_ros.domains_cli import app as domains_app
 from graph_planner_ros.language_cli import app as language_app
 from graph_planner_ros.memory_cli import app as memory_app
+from graph_planner_ros.models_cli import app as models_app
+from graph_planner_ros.task_graph_cli import app as task_graph_app
+from graph_planner_ros.training_cli import app as training_app
+from graph_planner_ros.understanding_cli import app as instruction_app
 
 app = typer.Typer(
     help="Instructions for a mobile manipulator, planned and carried out.",
@@ -41,6 +45,10 @@ app.add_typer(bench_app, name="bench")
 app.add_typer(domains_app, name="domains")
 app.add_typer(language_app, name="language")
 app.add_typer(memory_app, name="memory")
+app.add_typer(training_app, name="train")
+app.add_typer(models_app, name="model")
+app.add_typer(task_graph_app, name="task-graph")
+app.add_typer(instruction_app, name="instruction")
 
 console = Terminal(highlight=False)
 

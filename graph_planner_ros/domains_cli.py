@@ -26,6 +26,7 @@ def domains(context: typer.Context) -> None:
         return
     from graph_planner_ros.console import table
     from graph_planner_ros.domain.domain import load_domain
+    from graph_planner_ros.domain.fragments import SEPARATOR, available_fragments
     from graph_planner_ros.domain.paths import find_config
     from graph_planner_ros.sim.layouts import describe_layouts
 
@@ -34,6 +35,10 @@ def domains(context: typer.Context) -> None:
     for folder in folders:
         domain = load_domain(str(folder))
         rows.append((domain.name, ", ".join(domain.actions), str(len(domain.classes))))
+        for name in available_fragments(folder):
+            whole = load_domain(f"{folder}{SEPARATOR}{name}")
+            more = ", ".join(action for action in whole.actions if action not in domain.actions)
+            rows.append((whole.name, more, str(len(whole.classes))))
     console.print(table("domains", ("name", "actions", "classes"), rows))
     console.print(table("kitchens", ("layout", "description"), list(describe_layouts().items())))
 

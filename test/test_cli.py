@@ -25,7 +25,7 @@ from graph_planner_ros.terminal import TaskPrinter, exit_code, print_outcome, pr
 
 COMMANDS = (
     "up", "send", "game", "demo", "plan", "disturb", "domains", "version", "evaluate kitchen", "benchmark planner",
-    "bag info", "bag repair",
+    "bag info", "bag repair", "model ask", "model check",
 )  # fmt: skip
 
 

@@ -82,6 +82,30 @@ def bootstrap_mean(
     return _percentiles(estimate, drawn / len(values), confidence, sum(map(len, values)))
 
 
+def bootstrap_clustered_mean(
+    clusters: Sequence[Sequence[float]], confidence: float = 0.95, rounds: int = ROUNDS, seed: int = 0
+) -> Interval:
+    """Return the mean of all samples with its bootstrap interval, where whole clusters are drawn again.
+
+    Samples of one cluster (what several people wrote about one recording) are alike. ``count``: of the samples.
+    """
+    _check(confidence, rounds)
+    filled = [cluster for cluster in clusters if len(cluster)]
+    if not filled:
+        return Interval(math.nan, math.nan, math.nan, 0)
+    sums = np.array([math.fsum(cluster) for cluster in filled])
+    sizes = np.array([len(cluster) for cluster in filled])
+    estimate = math.fsum(sums) / int(sizes.sum())
+    if all(value == filled[0][0] for cluster in filled for value in cluster):
+        return Interval(filled[0][0], filled[0][0], filled[0][0], int(sizes.sum()))
+    rng = np.random.default_rng(seed)
+    drawn: list[NDArray[np.float64]] = []
+    for size in _chunks(rounds, len(filled)):
+        rows = rng.integers(0, len(filled), (size, len(filled)))
+        drawn.append(sums[rows].sum(axis=1) / sizes[rows].sum(axis=1))
+    return _percentiles(estimate, np.concatenate(drawn), confidence, int(sizes.sum()))
+
+
 def bootstrap_pooled_median(
     clusters: Sequence[Sequence[float]], confidence: float = 0.95, rounds: int = ROUNDS, seed: int = 0
 ) -> Interval:

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from graph_planner_ros.domain.fragments import merge_description
 from graph_planner_ros.domain.pddl import PddlDomain
 from graph_planner_ros.domain.schema import (
     AttributeSchema,
@@ -47,6 +48,7 @@ _SECTIONS = (
     "wording",
     "plausibility",
     "on_request",
+    "task_graph",
 )
 
 
@@ -72,8 +74,11 @@ class Description:
     raw: dict[str, Any] = field(default_factory=dict)
 
 
-def read_description(path: Path, pddl: PddlDomain) -> Description:
+def read_description(path: Path, pddl: PddlDomain, fragments: Iterable[Path] = ()) -> Description:
     """Read and check a domain's YAML.
+
+    Args:
+        path: of the file. pddl: what it describes. fragments: YAML files that add to it.
 
     Raises:
         DomainError: naming the file, the entry and what was expected.
@@ -82,18 +87,22 @@ def read_description(path: Path, pddl: PddlDomain) -> Description:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise DomainError(f"{path}: not YAML: {error}") from error
-    return _Checker(path, pddl).read(raw)
+    name = str(path)
+    for fragment in fragments:
+        raw = merge_description(raw, fragment)
+        name += f" with {fragment.name}"
+    return _Checker(name, pddl).read(raw)
 
 
 class _Checker:
-    """Reads one YAML document; keeps the path and the PDDL for the messages and the checks."""
+    """Reads one YAML document; keeps the file's name and the PDDL for the messages and the checks."""
 
-    def __init__(self, path: Path, pddl: PddlDomain) -> None:
-        self._path = path
+    def __init__(self, file: str, pddl: PddlDomain) -> None:
+        self._file = file
         self._pddl = pddl
 
     def _fail(self, key: str, expected: str) -> DomainError:
-        return DomainError(f"{self._path}: {key}: {expected}")
+        return DomainError(f"{self._file}: {key}: {expected}")
 
     # -- shapes ---------------------------------------------------------------------------------------------------
 
@@ -183,7 +192,22 @@ class _Checker:
         self._time(raw, description)
         for action in raw.get("on_request") or ():
             self._one_of("on_request", action, pddl.actions, "action")
+        self._task_graph(self._mapping("task_graph", raw.get("task_graph")))
         return description
+
+    def _task_graph(self, entry: dict[str, Any]) -> None:
+        """Check which actions are subtasks, which the executor does by itself, and which arguments are said."""
+        self._known_keys("task_graph", entry, ("subtasks", "implied"))
+        for section in ("subtasks", "implied"):
+            for action, names in self._mapping(f"task_graph.{section}", entry.get(section)).items():
+                key = f"task_graph.{section}.{action}"
+                self._one_of(f"task_graph.{section}", action, self._pddl.actions, "action")
+                known = [parameter.name for parameter in self._pddl.actions[action].parameters]
+                for name in self._strings(key, names):
+                    self._one_of(key, name, known, f"parameter of {action} called")
+        both = set(entry.get("subtasks") or ()) & set(entry.get("implied") or ())
+        if both:
+            raise self._fail("task_graph", f"{', '.join(sorted(both))}: expected among subtasks or implied, not both")
 
     def _time(self, raw: dict[str, Any], description: Description) -> None:
         """Read what goes on by itself, what has to be done several times, and what comes into being."""

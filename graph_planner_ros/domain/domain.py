@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.domain.description import Description, read_description
+from graph_planner_ros.domain.fragments import SEPARATOR, fragment_files, merge_pddl, split_name
 from graph_planner_ros.domain.paths import find_config
 from graph_planner_ros.domain.pddl import PddlDomain, read_pddl
 from graph_planner_ros.domain.schema import (
@@ -37,7 +38,7 @@ class Domain:
     """A planning domain. Immutable; names are in the spelling of the files.
 
     Attributes:
-        name: name of the domain. folder: where it was read from.
+        name: name of the domain, with those of its fragments. folder: where it was read from.
         types: type -> parent; the root ``object`` has None.
         constants: constant of the PDDL domain -> type.
         predicates, functions, actions: schemas by name; ``total-cost`` is not among the functions.
@@ -144,28 +145,42 @@ class Domain:
         return {name: attribute for name, attribute in self.attributes.items() if attribute.assume is not None}
 
 
-_CACHE: dict[Path, tuple[tuple[int, int], Domain]] = {}
+_CACHE: dict[tuple[Path, tuple[str, ...]], tuple[tuple[int, ...], Domain]] = {}
 
 
 def load_domain(name_or_path: str | Path) -> Domain:
     """Load a domain by the name of its folder under ``config/domains``, or by the path of its folder or PDDL file.
 
+    Fragments are added by their names, e.g. ``household+ai2thor_skills``; see `fragments`.
+
     Raises:
-        FileNotFoundError: if there is no such domain.
+        FileNotFoundError: if there is no such domain or fragment.
         DomainError: if a file is wrong; the message names file, entry and what was expected.
     """
-    folder = _folder(name_or_path)
+    base, fragments = split_name(name_or_path)
+    folder = _folder(base)
     pddl_file, yaml_file = folder / DOMAIN_FILE, folder / DESCRIPTION_FILE
     for file in (pddl_file, yaml_file):
         if not file.is_file():
             raise FileNotFoundError(f"the planning domain {str(name_or_path)!r} has no file {file}")
+    added = [fragment_files(folder, name) for name in fragments]
     # reading takes a third of a second: do it again only when a file has changed
-    stamp = (pddl_file.stat().st_mtime_ns, yaml_file.stat().st_mtime_ns)
-    cached = _CACHE.get(folder)
+    files = (pddl_file, yaml_file, *(file for pair in added for file in pair))
+    stamp = tuple(file.stat().st_mtime_ns for file in files)
+    cached = _CACHE.get((folder, fragments))
     if cached is None or cached[0] != stamp:
-        pddl = read_pddl(pddl_file)
-        _CACHE[folder] = (stamp, _join(folder, pddl, read_description(yaml_file, pddl)))
-    return _CACHE[folder][1]
+        _CACHE[folder, fragments] = (stamp, _read(folder, fragments, added))
+    return _CACHE[folder, fragments][1]
+
+
+def _read(folder: Path, fragments: tuple[str, ...], files: list[tuple[Path, Path]]) -> Domain:
+    text: str | None = None
+    for pddl_file, _ in files:
+        text = merge_pddl((folder / DOMAIN_FILE).read_text(encoding="utf-8") if text is None else text, pddl_file)
+    pddl = read_pddl(folder / DOMAIN_FILE, text)
+    description = read_description(folder / DESCRIPTION_FILE, pddl, [yaml_file for _, yaml_file in files])
+    description.name = SEPARATOR.join((description.name, *fragments))
+    return _join(folder, pddl, description)
 
 
 def available_domains() -> tuple[str, ...]:

@@ -49,8 +49,11 @@ class PddlDomain:
     pddl_names: dict[str, str] = field(default_factory=dict)
 
 
-def read_pddl(path: Path) -> PddlDomain:
+def read_pddl(path: Path, text: str | None = None) -> PddlDomain:
     """Read a domain file.
+
+    Args:
+        path: of the file, named in messages. text: its content, if that is not what the file holds.
 
     Raises:
         DomainError: naming the file and what is wrong with it.
@@ -59,7 +62,8 @@ def read_pddl(path: Path) -> PddlDomain:
     from unified_planning.exceptions import UPException
     from unified_planning.io import PDDLReader
 
-    text, spelling = _one_spelling(path.read_text(encoding="utf-8"), path)
+    content = path.read_text(encoding="utf-8") if text is None else text
+    text, spelling = _one_spelling(content, path)
     try:
         problem = PDDLReader().parse_problem_string(text)
     except (UPException, AssertionError, KeyError, ValueError, SyntaxError) as error:

@@ -49,6 +49,8 @@ class ParsedInstruction:
         not_understood: words of the instruction that mean nothing here.
         suggestions: instructions that can be read. reason: a sentence, empty if understood.
         notes: readings that the person should know of, e.g. which of two meanings was taken.
+        confidence: how likely this is what was meant, from 0 to 1; rules are always sure.
+        question: what to ask back where that is in doubt; empty if nothing.
     """
 
     status: ParseStatus
@@ -57,6 +59,8 @@ class ParsedInstruction:
     suggestions: tuple[str, ...] = ()
     reason: str = ""
     notes: tuple[str, ...] = ()
+    confidence: float = 1.0
+    question: str = ""
 
     @property
     def understood(self) -> bool:

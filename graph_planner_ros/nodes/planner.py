@@ -25,11 +25,12 @@ from graph_planner_ros.conversions import (
 )
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.language.instruction import ParseStatus
-from graph_planner_ros.language.world_goals import WorldGoals, instruction_reader
-from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode, Param
+from graph_planner_ros.language.world_goals import WorldGoals
+from graph_planner_ros.nodes.base import LATCHED, RELIABLE, ManagedNode
 from graph_planner_ros.nodes.belief_messages import receive_graph
 from graph_planner_ros.nodes.mailbox import ExecutorBeat, StepEvent
 from graph_planner_ros.nodes.planner_mind import PlannerMind, PlanningOptions, engine_called
+from graph_planner_ros.nodes.planner_parameters import PARAMETERS, open_model, open_reader
 from graph_planner_ros.nodes.planner_task import PlannerTask
 from graph_planner_ros.nodes.process import run_node
 from graph_planner_ros.nodes.task_messages import (
@@ -41,30 +42,10 @@ from graph_planner_ros.nodes.task_messages import (
 from graph_planner_ros.nodes.task_runner import RunnerSettings, TaskOutcome, TaskRunner
 from graph_planner_ros.nodes.told_experience import ToldExperience
 from graph_planner_ros.nodes.world_texts import WorldTexts
-from graph_planner_ros.planning.memplan import BEAM
 from graph_planner_ros.planning.result import TaskStatus
-from graph_planner_ros.planning.session import MAX_FAILURES
 from graph_planner_ros.scene.graph import SceneGraph
 from graph_planner_ros.skills.result import SkillResult, SkillStatus
 from graph_planner_ros.srv import PlanTask
-
-PARAMETERS = (
-    Param("domain", "household", "planning domain: a folder under config/domains, or a path"),
-    Param("planner", "memplan", "planning method", choices=("memplan",)),
-    Param("engine", "auto", "auto, mimir or fast_downward; or module:function that makes an engine"),
-    Param("planning_timeout", 30.0, "seconds of wall time that one planner call may take", 0.05, 3600.0),
-    Param("max_replans", 30, "plans that may be replaced in one task before it fails", 0, 1000),
-    Param("max_failures", MAX_FAILURES, "failures of an action in a row after which it is left out", 1, 100),
-    Param("beam", BEAM, "candidate places for a thing that one planning problem has", 1, 100),
-    Param("max_states", 0, "states that one search of the engine may visit; 0: only the time ends it", 0, 10**9),
-    Param("settle", 0.4, "seconds of ROS time for the belief to catch up after a skill", 0.0, 30.0),
-    Param("confirm", 1.5, "the same after the last step of a plan: what is reported as done is looked at", 0.0, 30.0),
-    Param("scene_timeout", 30.0, "longest wait for a scene graph, wall seconds", 0.1, 300.0),
-    Param("executor_timeout", 10.0, "silence of the executor after which it counts as lost, wall seconds", 0.5, 300.0),
-    Param("restart_timeout", 30.0, "how long a lost node may take to come back, wall seconds", 0.5, 600.0),
-    Param("memory_timeout", 1.0, "wait for the graph memory's advice before a first plan, wall seconds", 0.0, 60.0),
-    Param("memory_file", "", "file of the negative memory (JSON); empty: not kept"),
-)
 
 
 class PlannerNode(ManagedNode):
@@ -91,10 +72,11 @@ class PlannerNode(ManagedNode):
     def configure(self) -> None:
         """Load domain, language and planner; create the interfaces."""
         self._domain = load_domain(self.value("domain"))
-        reader, text_parser = instruction_reader(self._domain)
+        reader, text_parser = open_reader(self._domain, str(self.value("reader")))
         options = {field.name: self.value(field.name) for field in dataclasses.fields(PlanningOptions)}
         engine = engine_called(str(self.value("engine")))
-        self._mind = PlannerMind(self._domain, reader, text_parser, engine, PlanningOptions(**options))
+        model = open_model(self.value)
+        self._mind = PlannerMind(self._domain, reader, text_parser, engine, PlanningOptions(**options), model)
         self._memory_file = Path(str(self.value("memory_file"))) if self.value("memory_file") else None
         if self._memory_file is not None and self._memory_file.exists():
             self._mind.negative.load(self._memory_file)

@@ -14,14 +14,17 @@ from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.symbols import Goal
 from graph_planner_ros.language.instruction import ParseStatus
 from graph_planner_ros.language.interface import ObservationParser
+from graph_planner_ros.language.models import LanguageModel
 from graph_planner_ros.language.world_goals import InstructionReader
 from graph_planner_ros.nodes.task_messages import fill_preview
 from graph_planner_ros.nodes.told_experience import ToldExperience
 from graph_planner_ros.nodes.world_task import WorldTask
 from graph_planner_ros.nodes.world_texts import WorldTexts
 from graph_planner_ros.planning.engines import make_engine
+from graph_planner_ros.planning.llm import LlmPlanner, ModelPlanning
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
+from graph_planner_ros.planning.planner import Planner
 from graph_planner_ros.planning.result import TaskStatus
 from graph_planner_ros.planning.session import TaskSession
 from graph_planner_ros.scene.facts import symbolic_state
@@ -45,6 +48,7 @@ class PlannerMind:
 
     Attributes:
         reader: of instructions. text_parser, texts: of a text world, and what it said; None elsewhere.
+        model: that proposes plans, and how it is asked; None: MemPlan plans alone.
         experience: what the graph memory tells; None: nothing.
         positive, negative: MemPlan's memories, which outlive a task.
     """
@@ -54,6 +58,7 @@ class PlannerMind:
     text_parser: ObservationParser | None
     engine: Any
     options: PlanningOptions
+    model: tuple[LanguageModel, ModelPlanning] | None = None
     texts: WorldTexts | None = None
     experience: ToldExperience | None = None
     positive: PositiveMemory = field(init=False)
@@ -105,7 +110,7 @@ class PlannerMind:
     ) -> TaskSession:
         options = self.options
         advice = self.experience.advice() if self.experience is not None else None
-        planner = MemPlan(
+        memplan = MemPlan(
             self.domain,
             self.engine,
             self.positive,
@@ -115,6 +120,10 @@ class PlannerMind:
             options.max_states or None,
             advice=advice,
         )
+        planner: Planner = memplan
+        if self.model is not None:
+            model, how = self.model
+            planner = LlmPlanner(self.domain, self.engine, model, memplan, options=how)
         return TaskSession(
             self.domain,
             planner,

@@ -116,7 +116,7 @@ class MemPlan:
         """
         started = time.monotonic()
         known = evidence or Evidence()
-        refusal = self._refusal(state, goal, known)
+        refusal = self.refusal(state, goal, known)
         if refusal:
             return PlanningResult(PlanningStatus.REFUSED, refusal)
         if goal_holds(goal, state, self.domain):
@@ -142,7 +142,7 @@ class MemPlan:
         missing = missing_things(self.domain, state, goal, evidence)
         self.supposer.note_observed(state, missing, evidence)
 
-    def _refusal(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> str:
+    def refusal(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> str:
         """Return why a goal cannot even be planned for, or an empty text."""
         try:
             check_goal(goal, self.domain)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import goal_to_pddl
-from graph_planner_ros.domain.names import NameMap
+from graph_planner_ros.domain.names import NameMap, legal_name
 from graph_planner_ros.domain.schema import ActionSchema, Literal, Parameter, Term
 from graph_planner_ros.domain.symbols import Atom, Goal, GoalLiteral, GoalVariable, GroundAction, SymbolicState
 from graph_planner_ros.planning.hypotheses import Hypotheses, Placeholder, with_hypotheses
@@ -52,8 +52,8 @@ class PlanningProblem:
 
 
 @dataclass
-class _Selection:
-    """What of the state goes into the problem."""
+class Selection:
+    """What of the state goes into the problem; ``facts`` and ``prices`` are added to it as they are written."""
 
     things: frozenset[str]
     predicates: frozenset[str]
@@ -80,8 +80,8 @@ def build_problem(
     supposed = hypotheses or Hypotheses()
     whole = everything(domain)
     full = with_hypotheses(domain, state, supposed)
-    chosen = _Selection(frozenset(full.objects), whole.predicates, frozenset(domain.functions))
-    return _problem_text(domain, full, bind_placeholders(domain, goal, supposed), chosen, names)
+    chosen = Selection(frozenset(full.objects), whole.predicates, frozenset(domain.functions))
+    return problem_text(domain, full, bind_placeholders(domain, goal, supposed), chosen, names)
 
 
 def compile_problem(
@@ -112,12 +112,12 @@ def compile_problem(
     names = NameMap(domain, reserved=reserved)
     functions = {term.predicate for name in found.actions for term in domain.actions[name].cost_terms}
     predicates = found.predicates | _class_predicates(domain, bound)
-    chosen = _Selection(things, predicates, frozenset(functions))
+    chosen = Selection(things, predicates, frozenset(functions))
     void = _void(domain, full, found.actions, predicates)
     rows: dict[str, set[tuple[str, ...]]] = {}
     for action in excluded:
         if action.name in found.actions:
-            rows.setdefault(action.name, set()).update(_expand(domain, full, action))
+            rows.setdefault(action.name, set()).update(expand_excluded(domain, full, action))
     chosen.facts = [
         f"({EXCLUDED_PREFIX}{names.symbol(name)} {' '.join(map(names.to_pddl, row))})"
         for name, expanded in sorted(rows.items())
@@ -135,7 +135,7 @@ def compile_problem(
         chosen.prices.append(f"(= {row} {price:.3f})")
     advised = frozenset(action.name for action in cheaper)
     text = project(domain, found.actions, frozenset(predicates), frozenset(functions), frozenset(rows), void, advised)
-    return PlanningProblem(text, _problem_text(domain, full, bound, chosen, names), names, full, bound)
+    return PlanningProblem(text, problem_text(domain, full, bound, chosen, names), names, full, bound)
 
 
 def bind_placeholders(domain: Domain, goal: Goal, hypotheses: Hypotheses) -> Goal:
@@ -186,7 +186,7 @@ def is_excluded(action: GroundAction, excluded: Iterable[GroundAction]) -> bool:
     )
 
 
-def _expand(domain: Domain, state: SymbolicState, action: GroundAction) -> set[tuple[str, ...]]:
+def expand_excluded(domain: Domain, state: SymbolicState, action: GroundAction) -> set[tuple[str, ...]]:
     """Return the rows of arguments that an excluded action with wildcards stands for."""
     rows: set[tuple[str, ...]] = {()}
     for parameter, value in zip(domain.action(action.name).parameters, action.arguments, strict=True):
@@ -198,7 +198,8 @@ def _expand(domain: Domain, state: SymbolicState, action: GroundAction) -> set[t
     return rows
 
 
-def _problem_text(domain: Domain, state: SymbolicState, goal: Goal, chosen: _Selection, names: NameMap) -> str:
+def problem_text(domain: Domain, state: SymbolicState, goal: Goal, chosen: Selection, names: NameMap) -> str:
+    """Return the PDDL problem of what was chosen of a state."""
     classes = {variable.class_name for variable in goal.variables if variable.instance is None}
     kept = {name: of for name, of in state.objects.items() if name in chosen.things and of != domain.class_type} | {
         name: domain.class_type for name in classes if name is not None and domain.class_type is not None
@@ -221,7 +222,7 @@ def _problem_text(domain: Domain, state: SymbolicState, goal: Goal, chosen: _Sel
     values = sorted(f"(= {names.atom_to_pddl(term)} {value:.3f})" for term, value in priced.items())
     costs = has_costs(domain)
     lines = [
-        f"(define (problem task) (:domain {names.symbol(domain.name)})",
+        f"(define (problem task) (:domain {legal_name(domain.name)})",
         f"(:objects {' '.join(objects)})",
         f"(:init {'(= (total-cost) 0) ' if costs else ''}{' '.join(facts + chosen.facts)}",
         f"{' '.join(values + chosen.prices)})",
@@ -305,7 +306,7 @@ def project(
     )
     constants = " ".join(f"{names.to_pddl(name)} - {names.symbol(of)}" for name, of in domain.constants.items())
     parts = [
-        f"(define (domain {names.symbol(domain.name)})",
+        f"(define (domain {legal_name(domain.name)})",
         "(:requirements :strips :typing :negative-preconditions :equality" + (" :action-costs)" if costs else ")"),
         f"(:types {types})" if types else "",
         f"(:constants {constants})" if constants else "",

@@ -21,7 +21,7 @@ from graph_planner_ros.planning.decision import DecisionKind as DecisionKind
 from graph_planner_ros.planning.delays import Processes, settle
 from graph_planner_ros.planning.failures import FailureLog, failed_task_status
 from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments, spoken_names
-from graph_planner_ros.planning.memplan import MemPlan
+from graph_planner_ros.planning.planner import Planner
 from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.relevance import things_of
 from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus, TaskStatus
@@ -62,7 +62,7 @@ class TaskSession:
     def __init__(
         self,
         domain: Domain,
-        planner: MemPlan,
+        planner: Planner,
         instruction: str,
         goals: Sequence[Goal],
         *,

@@ -284,7 +284,13 @@ class _Session:
             stop.spent |= states is None and result.status is search.SearchStatus.OUT_OF_STATES
             self.unsolvable = result.status in (search.SearchStatus.UNSOLVABLE, search.SearchStatus.EXHAUSTED)
             return None
-        return [_row(action) for action in result.plan.get_actions()]
+        return _up_to_the_goal([_row(action) for action in result.plan.get_actions()])
+
+
+def _up_to_the_goal(plan: list[Row]) -> list[Row]:
+    """Return a plan up to the action that stands for the goal: lazy searches now and then go on after it."""
+    end = next((number for number, row in enumerate(plan, 1) if row[0].endswith(REACH_ACTION)), len(plan))
+    return plan[:end]
 
 
 def _row(action: Any) -> Row:

@@ -1,0 +1,264 @@
+"""Instructions to goals by a trained reader, with the rules of the domain's YAML beside it.
+
+The trained reader knows how people speak of a few kinds of goals; the rules know exactly what the domain can say. Which
+of them is believed is said at `InstructionUnderstanding`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.goal import check_goal
+from graph_planner_ros.domain.schema import DomainError
+from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable
+from graph_planner_ros.language.instruction import (
+    MAX_CHARACTERS,
+    MAX_WORDS,
+    InstructionParser,
+    ParsedInstruction,
+    ParseStatus,
+)
+from graph_planner_ros.language.lexicon import read_lexicon
+from graph_planner_ros.language.understanding.decoding import Reading, Scores
+from graph_planner_ros.language.understanding.model_file import TrainedReader
+from graph_planner_ros.language.understanding.parts import places, split
+from graph_planner_ros.language.understanding.slots import OTHER, SEVERAL
+from graph_planner_ros.language.words import tokenize
+from graph_planner_ros.scene.graph import Presence, SceneGraph
+
+SURE = 0.5
+"""Probability from which the trained reader is believed without a question."""
+HEARD = 0.25
+"""Probability below which it asks instead of guessing, where the rules do not understand either."""
+CAUTIOUS, TRUSTING = "auto", "trained"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One request of a text, with the meanings that it may have."""
+
+    text: str
+    readings: tuple[Reading, ...]
+
+
+class InstructionUnderstanding:
+    """Reads instructions. Immutable, so it may be shared between threads.
+
+    What is believed: words that forbid or make conditions, and ids of things, are for the rules alone. Otherwise, with
+    ``cautious``, what the rules understand without a doubt is done as they say, the trained reader only chooses between
+    classes that the words may mean; where they do not, or guess, the trained reader is believed if it is sure, and
+    else asks. Without ``cautious`` the trained reader comes first, and the rules only where it hears something else.
+
+    Args:
+        domain: fixed. reader: trained. cautious: see above.
+    """
+
+    def __init__(self, domain: Domain, reader: TrainedReader, cautious: bool = True) -> None:
+        self._domain, self._reader, self._cautious = domain, reader, cautious
+        self._rules = InstructionParser(domain)
+        lexicon = read_lexicon(domain)
+        self._blocking, self._ignorable = self._refused()
+        grammar = lexicon.grammar
+        self._then = {" ".join(phrase) for phrase in grammar["then"] if phrase[0].isalpha()}
+        self._and = {" ".join(phrase) for phrase in grammar["and"] if phrase[0].isalpha()}
+        verbs = {pattern[0].name for command in lexicon.commands for pattern in command.patterns}
+        self._verbs = {phrase[0] for name in verbs for phrase in lexicon.phrases[name]}
+
+    @property
+    def model_hash(self) -> str:
+        """Hash of the network's file."""
+        return str(self._reader.header["model"])
+
+    def parse(
+        self, text: str, graph: SceneGraph | None = None, *, present: Mapping[str, int] | None = None
+    ) -> ParsedInstruction:
+        """Read an instruction.
+
+        Args:
+            text: what a person said.
+            graph: the belief, if there is one. present: class -> how many there are, if that is all that there is.
+        """
+        tokens = tokenize(text)
+        if not tokens or len(text) > MAX_CHARACTERS or len(tokens) > MAX_WORDS:
+            return self._rules.parse(text, graph)
+        ruled = self._rules.parse(text, graph)
+        if self._contains(tokens, self._blocking) or any("_" in token for token in tokens):
+            return ruled
+        there = dict(present) if present is not None else _classes_there(graph)
+        parts = self._parts(text, there, present is not None)
+        if not parts or any(not part.readings for part in parts):
+            return ruled
+        probability = math.prod(part.readings[0].probability for part in parts)
+        goal = self._goal(parts, text)
+        if goal is None:
+            return ruled
+        return self._choose(text, ruled, parts, goal, probability, there)
+
+    # ---- whom to believe
+
+    def _choose(
+        self,
+        text: str,
+        ruled: ParsedInstruction,
+        parts: Sequence[_Part],
+        goal: Goal,
+        probability: float,
+        there: Mapping[str, int],
+    ) -> ParsedInstruction:
+        notes = self._left_out(tokenize(text))
+        heard = ParsedInstruction(
+            ParseStatus.UNDERSTOOD, (goal,), notes=notes, confidence=probability, question=self._question(parts)
+        )
+        if self._cautious and ruled.understood and not ruled.notes and self._possible(ruled, there):
+            same = _shape(ruled.goals[-1:]) == _shape((goal,)) and len(ruled.goals) == 1
+            return replace(heard, question="") if same and probability >= SURE else ruled
+        if probability >= SURE:
+            return replace(heard, question="")
+        if ruled.understood and (self._cautious or probability < HEARD):
+            return ruled
+        if probability >= HEARD or not self._cautious:
+            return heard
+        reason = f"I am not sure what is meant (certainty {probability:.0%})"
+        return replace(
+            ruled,
+            status=ParseStatus.NOT_UNDERSTOOD,
+            reason=f"{reason}: {heard.question}" if heard.question else reason,
+            confidence=probability,
+            question=heard.question,
+        )
+
+    def _possible(self, ruled: ParsedInstruction, there: Mapping[str, int]) -> bool:
+        """Return whether all fixtures that the rules heard of are on the map, if there is one."""
+        fixed = self._reader.decoder.fixed
+        heard = {variable.class_name for goal in ruled.goals for variable in goal.variables} & fixed
+        return not (fixed & set(there)) or heard <= set(there)
+
+    def _question(self, parts: Sequence[_Part]) -> str:
+        """Return what to ask about the part that is least sure; empty if nothing else comes to mind."""
+        part = min(parts, key=lambda item: item.readings[0].probability)
+        if len(part.readings) < 2:
+            return ""
+        first, second = (self._words(item) for item in part.readings[:2])
+        return f"do you mean {first}, or {second}?"
+
+    def _words(self, reading: Reading) -> str:
+        """Return a meaning in words, e.g. ``in(mug, fridge) and hot(mug)``."""
+        inventory = self._reader.decoder.inventory
+        goal = inventory.goal(self._domain, reading.meaning)
+        called = {
+            variable.name: (self._domain.class_of(variable.class_name or "").words or (variable.class_name or "",))[0]
+            for variable in goal.variables
+        }
+        return " and ".join(
+            dict.fromkeys(
+                f"{literal.predicate}({', '.join(called[name] for name in literal.arguments)})"
+                for literal in goal.literals
+            )
+        )
+
+    def _left_out(self, tokens: Sequence[str]) -> tuple[str, ...]:
+        words = self._contained(tokens, self._ignorable)
+        return (f"did not use {', '.join(map(repr, words))}",) if words else ()
+
+    # ---- the trained reader
+
+    def _parts(self, text: str, there: Mapping[str, int], complete: bool) -> list[_Part]:
+        """Return the requests of a text; none if it asks for something else."""
+        scores = self._reader.scores([text], there)[0]
+        names = self._reader.decoder.names
+        kind = names[int(np.argmax(scores.structures))]
+        if kind == OTHER:
+            return []
+        texts = [text]
+        if kind == SEVERAL:
+            cuts = places(text, self._then, self._and, self._verbs)
+            texts = split(text, cuts, lambda items: [self._single(item) for item in self._reader.scores(items, there)])
+        found = [scores] if len(texts) == 1 else self._reader.scores(texts, there)
+        decoder = self._reader.decoder
+        return [
+            _Part(part, tuple(decoder.readings(item, there, complete))) for part, item in zip(texts, found, strict=True)
+        ]
+
+    def _single(self, scores: Scores) -> tuple[float, float]:
+        """Return the log probabilities that a text asks for one thing, and for several."""
+        values = scores.structures - np.logaddexp.reduce(scores.structures)
+        names = self._reader.decoder.names
+        one = [value for name, value in zip(names, values, strict=True) if name not in (SEVERAL, OTHER)]
+        return float(np.logaddexp.reduce(one)), float(values[names.index(SEVERAL)])
+
+    def _goal(self, parts: Sequence[_Part], text: str) -> Goal | None:
+        """Return one goal of all parts; things of one class that stay where they are are the same thing."""
+        inventory, fixed = self._reader.decoder.inventory, self._reader.decoder.fixed
+        variables: dict[str, GoalVariable] = {}
+        literals: list[GoalLiteral] = []
+        distinct: list[tuple[str, ...]] = []
+        for number, part in enumerate(parts):
+            goal = inventory.goal(self._domain, part.readings[0].meaning)
+            called = {}
+            for variable in goal.variables:
+                shared = variable.class_name if variable.class_name in fixed else ""
+                name = f"?{shared}" if shared else f"{variable.name}{number or ''}"
+                called[variable.name] = name
+                variables[name] = replace(variable, name=name)
+            for literal in goal.literals:
+                moved = GoalLiteral(
+                    literal.predicate, tuple(called[name] for name in literal.arguments), literal.positive
+                )
+                if moved not in literals:
+                    literals.append(moved)
+            distinct += [tuple(called[name] for name in group) for group in goal.distinct]
+        whole = Goal(tuple(variables.values()), tuple(literals), tuple(distinct), text.strip())
+        try:
+            check_goal(whole, self._domain)
+        except DomainError:
+            return None
+        return whole
+
+    # ---- words
+
+    def _refused(self) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]:
+        """Return the phrases that only the rules may answer, and those that may be left out."""
+        groups: dict[bool, set[tuple[str, ...]]] = {True: set(), False: set()}
+        for entry in self._domain.wording.get("refused") or ():
+            for phrase in entry.get("words") or ():
+                groups[bool(entry.get("ignorable", False))].add(tokenize(str(phrase)))
+        return frozenset(groups[False]), frozenset(groups[True])
+
+    def _contained(self, tokens: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> list[str]:
+        row = tuple(tokens)
+        return sorted(
+            " ".join(phrase)
+            for phrase in phrases
+            if any(row[start : start + len(phrase)] == phrase for start in range(len(row) - len(phrase) + 1))
+        )
+
+    def _contains(self, tokens: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> bool:
+        return bool(self._contained(tokens, phrases))
+
+
+def _classes_there(graph: SceneGraph | None) -> dict[str, int]:
+    if graph is None:
+        return {}
+    return dict(Counter(node.label for node in graph.nodes.values() if node.presence is not Presence.ABSENT))
+
+
+def _shape(goals: Sequence[Goal]) -> Counter[tuple[str, tuple[str, ...], bool]]:
+    """Return which predicates hold of which types, how often: what goals ask for, but for the classes."""
+    return Counter(
+        (literal.predicate, tuple(_type(goal, name) for name in literal.arguments), literal.positive)
+        for goal in goals
+        for literal in goal.literals
+    )
+
+
+def _type(goal: Goal, name: str) -> str:
+    return next((variable.type_name for variable in goal.variables if variable.name == name), name)
+
+
+__all__ = ["CAUTIOUS", "HEARD", "SURE", "TRUSTING", "InstructionUnderstanding"]

@@ -1,0 +1,1 @@
+"""Training of language models with the task graph's rewards: data, runs, and trl's trainers."""
