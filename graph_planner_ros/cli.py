@@ -22,6 +22,7 @@ from graph_planner_ros.bench_cli import app as bench_app
 from graph_planner_ros.console import Terminal, errors, fail
 from graph_planner_ros.domains_cli import app as domains_app
 from graph_planner_ros.language_cli import app as language_app
+from graph_planner_ros.llm_fuzz_cli import llm_fuzz
 from graph_planner_ros.memory_cli import app as memory_app
 from graph_planner_ros.models_cli import app as models_app
 from graph_planner_ros.task_graph_cli import app as task_graph_app
@@ -40,6 +41,7 @@ bag_app = typer.Typer(help="Look at bags and mend them.", no_args_is_help=True)
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(benchmark_app, name="benchmark")
 benchmark_app.add_typer(advice_app, name="advice")
+benchmark_app.command("llm-fuzz")(llm_fuzz)
 app.add_typer(bag_app, name="bag")
 app.add_typer(bench_app, name="bench")
 app.add_typer(domains_app, name="domains")

@@ -24,8 +24,10 @@ from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments, sp
 from graph_planner_ros.planning.planner import Planner
 from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.relevance import things_of
-from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus, TaskStatus
+from graph_planner_ros.planning.result import ModelRound, PlannedStep, PlanningResult, PlanningStatus, TaskStatus
+from graph_planner_ros.planning.reviewing import PlanReviser, ReviewEvent, verified_revision
 from graph_planner_ros.planning.staging import next_part
+from graph_planner_ros.planning.task_graph.subtasks import said_parameters
 from graph_planner_ros.planning.tracking import (
     NOT_FOUND_CONFIDENCE,
     Belief,
@@ -56,6 +58,7 @@ class TaskSession:
             count, they are bounded by the number of places.
         max_failures: failures in a row after which an action is excluded.
         replan_every_step: plan anew after every action, as MemPlan does, instead of keeping what still holds.
+        reviser: a second opinion on the plan after a completed subtask and after a failure; nobody, if left out.
         cancel: ends a planning call soon.
     """
 
@@ -69,6 +72,7 @@ class TaskSession:
         max_replans: int = MAX_REPLANS,
         max_failures: int = MAX_FAILURES,
         replan_every_step: bool = False,
+        reviser: PlanReviser | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
         if not goals:
@@ -83,6 +87,8 @@ class TaskSession:
         self._setbacks = 0
         self.replan_every_step = replan_every_step
         self._cancel = cancel
+        self._reviser = reviser
+        self._rounds: tuple[ModelRound, ...] = ()
         self._tracker = BeliefTracker(domain, planner.positive, planner.negative, instruction)
         self._processes = Processes(domain)
         self._failures = FailureLog(domain, max_failures)
@@ -114,6 +120,8 @@ class TaskSession:
     def start(self, graph: SceneGraph, state: SymbolicState) -> Decision:
         """Make the first plan."""
         self.planner.negative.new_task()
+        if self._reviser is not None:
+            self._reviser.new_task()
         self.planner.negative.clock_went_back(graph.stamp)
         belief = self._believe(graph, state)
         return self._advance(belief) or self._plan(belief, "")
@@ -134,7 +142,8 @@ class TaskSession:
         if done is not None:
             return done
         if not self._is_find(action):
-            return self._keep(belief, "") or self._plan(belief, self._why_not_kept(belief))
+            revised = self._review(ReviewEvent.COMPLETED, action, "", belief)
+            return revised or self._keep(belief, "") or self._plan(belief, self._why_not_kept(belief))
         found, news = self._after_look(action, belief)
         return self._keep(belief, news) or self._plan(belief, news, counts=found)
 
@@ -178,7 +187,8 @@ class TaskSession:
             kept = self._keep(belief, f"{news}; trying again")
             if kept is not None:
                 return kept
-        return self._plan(belief, news + ("; it is not tried any more" if excluded else ""))
+        news += "; it is not tried any more" if excluded else ""
+        return self._review(ReviewEvent.FAILED, action, news, belief) or self._plan(belief, news)
 
     # ---- what the events mean
 
@@ -308,6 +318,44 @@ class TaskSession:
             tuple(item for item in made.placeholders if item.name in things), candidates, frozenset(refuted)
         )
 
+    def _review(self, event: ReviewEvent, action: GroundAction, news: str, belief: Belief) -> Decision | None:
+        """Ask for a second opinion; None if the plan is not revised, or what is to take its place is not let pass."""
+        self._rounds = ()
+        if self._reviser is None or self.domain.takes_time or self.replan_every_step:
+            return None
+        if event is ReviewEvent.COMPLETED and action.name not in said_parameters(self.domain):
+            return None
+        hypotheses, excluded = self._hypotheses(belief), self._failures.excluded
+        review = self._reviser.review(
+            event,
+            instruction=belief.evidence.instruction,
+            goal=self.goal,
+            steps=self._steps,
+            next=self._next,
+            feedback=news or f"{describe_action(self.domain, action)}: done",
+            scene=belief.evidence.scene,
+            state=belief.state,
+            hypotheses=hypotheses,
+            excluded=excluded,
+            cancel=self._cancel,
+        )
+        revision = verified_revision(self.domain, belief.state, self.goal, review, hypotheses, excluded)
+        if revision is None:
+            self._rounds = review.rounds
+            return None
+        self.replans += 1
+        self.goals = (*self.goals[: self._goal_index], revision.goal, *self.goals[self._goal_index + 1 :])
+        self._part = revision.goal
+        self._take(revision.result, belief)
+        reason = f"{news}: {revision.result.reason}" if news else revision.result.reason
+        return self._decide(DecisionKind.REPLACE, reason, revision.verification)
+
+    def _take(self, result: PlanningResult, belief: Belief) -> None:
+        """Put a plan in force."""
+        self._result, self._steps, self._next = result, result.steps, 0
+        self._known = frozenset(belief.state.objects)
+        self._resolved = {}
+
     def _keep(self, belief: Belief, news: str) -> Decision | None:
         """Keep the rest of the plan if it still holds and nothing better is known; None if it must be replaced."""
         rest = settle(self.domain, belief.state, self._steps[self._next :])
@@ -369,9 +417,7 @@ class TaskSession:
             return self._do_without(belief, result)
         if result.status is not PlanningStatus.SOLVED:
             return self._no_plan(result, why)
-        self._result, self._steps, self._next = result, result.steps, 0
-        self._known = frozenset(belief.state.objects)
-        self._resolved = {}
+        self._take(result, belief)
         verification = verify(self.domain, belief.state, self._part, result.steps, result.hypotheses)
         if not verification.valid:
             return self._fail(TaskStatus.PLAN_REFUSED, verification.reason, result)
@@ -408,7 +454,10 @@ class TaskSession:
 
     def _decide(self, kind: DecisionKind, reason: str, verification: Verification) -> Decision:
         rest = sum(step.cost for step in self._steps[self._next :])
-        result = replace(self._result, cost=rest) if self._result is not None else None
+        result = None
+        if self._result is not None:
+            rounds, self._rounds = (*self._result.rounds, *self._rounds), ()
+            result = replace(self._result, cost=rest, rounds=rounds)
         return Decision(kind, TaskStatus.RUNNING, reason, self._steps, self._next, result, verification)
 
     def _fail(self, status: TaskStatus, reason: str, result: PlanningResult | None = None) -> Decision:

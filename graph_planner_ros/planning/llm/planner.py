@@ -42,6 +42,8 @@ from graph_planner_ros.planning.task_graph import (
     implied_parameters,
 )
 
+LEAST_SEARCH = 0.5
+"""Seconds in which an answer that came in time is looked at, even if hardly any of the time for questions is left."""
 MAX_SHOWN = 8000
 """Characters of an answer that are kept for the trace."""
 PLAN_SCHEMA = {
@@ -205,7 +207,7 @@ class LlmPlanner:
                 attempt.rounds.append(self._round(number, reply, (reply.reason,)))
                 attempt.failure = f"{reply.status.value.replace('_', ' ')}: {reply.reason}"
                 break
-            judged = self._judge(task, reply.text)
+            judged = self._judge(task, reply, max(LEAST_SEARCH, started + self.options.timeout - time.monotonic()))
             attempt.rounds.append(self._round(number, reply, judged.problems))
             refined = judged.refined
             if refined is not None and judged.right:
@@ -266,15 +268,22 @@ class LlmPlanner:
 
     # ---- judging
 
-    def _judge(self, task: _Task, text: str) -> _Judgement:
-        """Read an answer, check its nodes and edges, and execute it symbolically."""
+    def _judge(self, task: _Task, reply: Reply, left: float) -> _Judgement:
+        """Read an answer, check its nodes and edges, and execute it symbolically.
+
+        Args:
+            left: seconds for that; the engine's own limit holds as well.
+        """
         known = KnownThings.of(self.domain, task.full)
         actions = [*self.graph.by_action, *implied_parameters(self.domain)]
-        parsed = read_plan(text, Names(actions, [*known.labels, *known.labels.values()]))
+        parsed = read_plan(reply.text, Names(actions, [*known.labels, *known.labels.values()]))
         objections = check_nodes(self.graph, parsed.subtasks, known) + check_edges(self.graph, parsed.subtasks)
         objections.sort(key=lambda item: item.index)
         first = objections[0].index if objections else len(parsed.subtasks)
         problems = [*parsed.problems]
+        if reply.status is ReplyStatus.TRUNCATED:
+            cut = f"the answer was cut off after {reply.completion_tokens or self.options.max_tokens} tokens"
+            problems.insert(0, f"{cut}: answer with the JSON object only, without thoughts")
         for item in objections:
             instead = f"; possible there: {', '.join(item.allowed)}" if item.allowed else ""
             problems.append(f"subtask {item.index + 1}: {item.reason}{instead}")
@@ -287,7 +296,7 @@ class LlmPlanner:
             parsed.subtasks[:first],
             hypotheses=task.hypotheses,
             excluded=task.banned,
-            timeout=self.memplan.timeout,
+            timeout=min(self.memplan.timeout, left),
             cancel=task.cancel,
         )
         if not refined.valid and not problems:

@@ -29,7 +29,8 @@ MAX_ATTEMPTS = 30
 MAX_ITEMS = 100
 _THOUGHT = re.compile(r"<think>(.*?)(?:</think>|$)", re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|(?<=[\s,\[{])#[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?<=[\s,\[{])#[^\n]*", re.DOTALL)
+"""A comment that is never closed goes to the end: otherwise many of them cost the square of their number."""
 _TRAILING = re.compile(r",(\s*[\]}\)])")
 _CALL = re.compile(r"\s*([\w-]{1,60})\s*\(([^()]{0,400})\)\s*")
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
@@ -84,6 +85,8 @@ def read_plan(text: str, names: Names) -> ParsedPlan:
     answer = _ANSWER.search(text)
     body = answer[1] if answer else _THOUGHT.sub("", text)
     items, problem = _items(body)
+    if items is None and thinking and "</think>" not in text:
+        items, problem = _items(thinking)  # the thought was never closed
     if items is None:
         return ParsedPlan((), thinking, (problem,))
     subtasks: list[Subtask] = []
@@ -107,11 +110,15 @@ def _items(body: str) -> tuple[list[Any] | None, str]:
     """Return the list of the plan and what was odd about it."""
     attempts = 0
     fallback: list[Any] | None = None
-    position = 0
+    position = max(body.rfind("{", 0, max(0, body.find(KEY))), 0)  # chatter before the key may be full of brackets
+    jumped = position > 0
     while attempts < MAX_ATTEMPTS:
         start = min((at for at in (body.find("{", position), body.find("[", position)) if at >= 0), default=-1)
         if start < 0:
-            break
+            if not jumped:
+                break
+            position, jumped = 0, False
+            continue
         attempts += 1
         piece, whole = _balanced(body, start)
         value = _load(piece)
@@ -271,5 +278,8 @@ def _key(name: str) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return "a number that is too long"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

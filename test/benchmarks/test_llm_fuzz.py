@@ -1,0 +1,100 @@
+"""Made-up answers of a language model: the tool finds what gets past a planner, and nothing gets past ours."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from graph_planner_ros.benchmarks import llm_fuzz
+from graph_planner_ros.benchmarks.llm_fuzz import fuzz_planner, judge
+from graph_planner_ros.benchmarks.model_outputs import CHANGES, DAMAGES, FORMS, WRAPPINGS, AnswerMaker
+from graph_planner_ros.cli import app
+from graph_planner_ros.domain.domain import Domain, load_domain
+from graph_planner_ros.planning.engines import make_engine
+from graph_planner_ros.planning.llm import LlmPlanner, Names, read_plan
+from graph_planner_ros.planning.result import PlanningResult, PlanningStatus
+from graph_planner_ros.planning.task_graph import Subtask
+
+PLAN = (Subtask("pick_up", ("Mug",)), Subtask("put", ("Mug", "Shelf")))
+NAMES = Names(("pick_up", "put"), ("Mug", "Shelf"))
+
+
+@pytest.fixture(scope="module")
+def household() -> Domain:
+    """The domain that the package brings."""
+    return load_domain("household")
+
+
+def test_hundreds_of_answers_are_taken_or_refused(household: Domain) -> None:
+    report = fuzz_planner(household, make_engine("auto"), 300, seed=1)
+    assert report.clean, report.as_json()
+    assert report.answers >= 300 and report.proposed and report.completed and report.searched
+
+
+def test_the_same_seed_makes_the_same_answers() -> None:
+    def said(seed: int) -> list[str]:
+        maker = AnswerMaker(random.Random(seed), ("pick_up", "put"), ("Mug", "Shelf"))
+        return [maker.make(PLAN).text for _ in range(30)]
+
+    assert said(3) == said(3) != said(4)
+
+
+@given(st.integers(0, 2**32), st.sampled_from(sorted(FORMS)), st.sampled_from(sorted(CHANGES)))
+def test_every_kind_of_answer_is_read_without_an_exception(seed: int, form: str, change: str) -> None:
+    for wrapping, damage in zip(list(WRAPPINGS) * len(DAMAGES), list(DAMAGES) * len(WRAPPINGS), strict=True):
+        maker = AnswerMaker(random.Random(seed), ("pick_up", "put"), ("Mug", "Shelf"))
+        if damage == "megabytes":
+            continue  # see the test below: they take their time
+        rows = CHANGES[change](maker, [[item.action, *item.arguments] for item in PLAN])
+        text = DAMAGES[damage](maker, WRAPPINGS[wrapping](maker, FORMS[form](rows)))
+        parsed = read_plan(text, NAMES)
+        assert all(item.action in ("pick_up", "put") for item in parsed.subtasks)
+        assert all({*item.arguments} <= {"Mug", "Shelf"} for item in parsed.subtasks)
+
+
+def test_megabytes_are_read_in_bounded_time() -> None:
+    maker = AnswerMaker(random.Random(5), ("pick_up", "put"), ("Mug", "Shelf"))
+    for _ in range(60):
+        read_plan(DAMAGES["megabytes"](maker, FORMS["rows"]([["pick_up", "Mug"]])), NAMES)
+
+
+def test_a_planner_that_believes_its_model_is_found_out(household: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = LlmPlanner.plan
+
+    def gullible(self: LlmPlanner, *args: object, **options: object) -> PlanningResult:
+        result = honest(self, *args, **options)  # type: ignore[arg-type]
+        return PlanningResult(PlanningStatus.SOLVED, result.reason, result.steps[:-1], hypotheses=result.hypotheses)
+
+    monkeypatch.setattr(LlmPlanner, "plan", gullible)
+    report = fuzz_planner(household, make_engine("auto"), 5)
+    assert len(report.wrong) == report.plans and not report.clean
+
+
+def test_exceptions_and_plans_that_are_none_are_found_out(household: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> PlanningResult:
+        raise KeyError("text")
+
+    task = next(llm_fuzz._tasks(household, make_engine("auto"), random.Random(0)))
+    assert "no plan" in judge(household, task, PlanningResult(PlanningStatus.UNREACHABLE, "no plan"))
+    monkeypatch.setattr("graph_planner_ros.planning.llm.planner.read_plan", broken)
+    report = fuzz_planner(household, make_engine("auto"), 5)
+    assert report.caught and not report.raised and not report.wrong and not report.clean
+
+
+def test_the_command_writes_what_came_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "fuzz.json"
+    done = CliRunner().invoke(app, ["benchmark", "llm-fuzz", "--count", "9", "--seed", "2", "--json", str(file)])
+    assert done.exit_code == 0, done.output
+    written = json.loads(file.read_text())
+    assert written["answers"] >= 9 and not written["wrong"] and {row["part"] for row in written["rows"]} >= {"damage"}
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["benchmark", "llm-fuzz", "--json", str(tmp_path / "no" / "file.json")])
+    assert done.exit_code == 2
