@@ -80,7 +80,7 @@ class FuzzReport:
         answers: that were given. plans: that were asked for. seed: of everything.
         raised: exceptions out of the planner. caught: those that it caught itself and should not have had.
         wrong: plans that cannot be carried out, miss the goal or use what is excluded; none at all. unbounded: texts or
-            questions that are too long, answers that are too dear to read. Each is a sentence with the number of the plan.
+            questions that are too long, answers that are too dear to read. Each with the number of the plan.
         proposed, completed, searched: plans as the model said, completed by search, and by MemPlan alone.
         times: seconds for each plan. rows: by (part, kind).
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph_planner_ros.planning.llm import KEY
@@ -66,7 +66,7 @@ class AnswerMaker:
         text = WRAPPINGS[wrapping](self, FORMS[form](rows))
         return MadeAnswer(DAMAGES[damage](self, text), change, form, wrapping, damage)
 
-    def _pick(self, table: dict[str, Callable[..., object]]) -> str:
+    def _pick(self, table: Mapping[str, Callable[..., object]]) -> str:
         names = list(table)
         return names[0] if self._rng.random() < 0.25 else self._rng.choice(names)
 

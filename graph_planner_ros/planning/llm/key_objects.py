@@ -157,7 +157,7 @@ def _is_share(value: object) -> bool:
 
 @dataclass
 class ModelExperience:
-    """What a model suggests, where `advice.Advice` asks for experience: ``Advice(domain, ModelExperience(model, memory))``.
+    """What a model suggests, as experience for `advice.Advice`: ``Advice(domain, ModelExperience(model, memory))``.
 
     Experience comes first, since it is of this home; the model is asked about things of which there is none. Each
     question is asked once while what is known stays the same; a model that does not answer is left alone for a while.
