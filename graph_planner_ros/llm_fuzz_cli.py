@@ -20,7 +20,7 @@ def llm_fuzz(
     engine: Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")] = "auto",
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results to this file as JSON.")] = None,
 ) -> None:
-    """Give the planner made-up, broken and malicious answers, and judge every plan anew; exit code 1 if one is wrong."""
+    """Give the planner made-up, broken and malicious answers, and judge each plan anew; exit code 1 if one is wrong."""
     from graph_planner_ros.benchmarks.llm_fuzz import fuzz_planner, print_fuzz
     from graph_planner_ros.domain.domain import load_domain
     from graph_planner_ros.domain.schema import DomainError

@@ -14,14 +14,15 @@ from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.symbols import Goal
 from graph_planner_ros.language.instruction import ParseStatus
 from graph_planner_ros.language.interface import ObservationParser
-from graph_planner_ros.language.models import LanguageModel
 from graph_planner_ros.language.world_goals import InstructionReader
+from graph_planner_ros.nodes.planner_parameters import ModelUse
 from graph_planner_ros.nodes.task_messages import fill_preview
 from graph_planner_ros.nodes.told_experience import ToldExperience
 from graph_planner_ros.nodes.world_task import WorldTask
 from graph_planner_ros.nodes.world_texts import WorldTexts
 from graph_planner_ros.planning.engines import make_engine
-from graph_planner_ros.planning.llm import LlmPlanner, ModelPlanning
+from graph_planner_ros.planning.llm import LlmPlanner
+from graph_planner_ros.planning.llm.replanning import Reviser
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.planner import Planner
@@ -58,7 +59,7 @@ class PlannerMind:
     text_parser: ObservationParser | None
     engine: Any
     options: PlanningOptions
-    model: tuple[LanguageModel, ModelPlanning] | None = None
+    model: ModelUse | None = None
     texts: WorldTexts | None = None
     experience: ToldExperience | None = None
     positive: PositiveMemory = field(init=False)
@@ -121,9 +122,12 @@ class PlannerMind:
             advice=advice,
         )
         planner: Planner = memplan
+        reviser = None
         if self.model is not None:
-            model, how = self.model
-            planner = LlmPlanner(self.domain, self.engine, model, memplan, options=how)
+            use = self.model
+            planner = LlmPlanner(self.domain, self.engine, use.model, memplan, options=use.planning)
+            if use.revises:
+                reviser = Reviser(self.domain, self.engine, use.model, timeout=use.planning.timeout)
         return TaskSession(
             self.domain,
             planner,
@@ -131,6 +135,7 @@ class PlannerMind:
             list(goals),
             max_replans=options.max_replans,
             max_failures=options.max_failures,
+            reviser=reviser,
             cancel=cancel,
         )
 

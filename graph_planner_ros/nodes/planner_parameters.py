@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ PARAMETERS = (
     Param(
         "model_rounds", 3, "planner llm: answers that may be corrected before the planning engine completes them", 1, 10
     ),
+    Param(
+        "model_replanning", True, "planner llm: ask the model after each subtask or failure whether the plan stays"
+    ),
     Param("model_cache", "", "planner llm: folder of answers that are not asked for again; empty: none"),
     Param("engine", "auto", "auto, mimir or fast_downward; or module:function that makes an engine"),
     Param("planning_timeout", 30.0, "seconds of wall time that one planner call may take", 0.05, 3600.0),
@@ -63,6 +67,15 @@ PARAMETERS = (
 )
 
 
+@dataclass(frozen=True)
+class ModelUse:
+    """A language model that plans: how it is asked, and whether it is also asked to revise plans."""
+
+    model: LanguageModel
+    planning: ModelPlanning
+    revises: bool
+
+
 def open_reader(domain: Domain, kind: str) -> tuple[InstructionReader, ObservationParser | None]:
     """Return what reads instructions, and the parser of texts in a text world, which has its own way of talking.
 
@@ -73,7 +86,7 @@ def open_reader(domain: Domain, kind: str) -> tuple[InstructionReader, Observati
     return (reader, text_parser) if text_parser is not None else (make_reader(domain, kind), None)
 
 
-def open_model(value: Callable[[str], Any]) -> tuple[LanguageModel, ModelPlanning] | None:
+def open_model(value: Callable[[str], Any]) -> ModelUse | None:
     """Return the language model that plans, and how it is asked; None with another method.
 
     Args:
@@ -93,4 +106,5 @@ def open_model(value: Callable[[str], Any]) -> tuple[LanguageModel, ModelPlannin
         timeout=timeout,
         cache=Path(cache).expanduser() if cache else None,
     )
-    return make_language_model(options), ModelPlanning(timeout=timeout, rounds=int(value("model_rounds")))
+    planning = ModelPlanning(timeout=timeout, rounds=int(value("model_rounds")))
+    return ModelUse(make_language_model(options), planning, bool(value("model_replanning")))

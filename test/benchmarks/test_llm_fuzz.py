@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -32,7 +33,7 @@ def household() -> Domain:
 
 
 def test_hundreds_of_answers_are_taken_or_refused(household: Domain) -> None:
-    report = fuzz_planner(household, make_engine("auto"), 300, seed=1)
+    report = fuzz_planner(household, make_engine("auto"), 200, seed=1)
     assert report.clean, report.as_json()
     assert report.answers >= 300 and report.proposed and report.completed and report.searched
 
@@ -45,22 +46,25 @@ def test_the_same_seed_makes_the_same_answers() -> None:
     assert said(3) == said(3) != said(4)
 
 
-@given(st.integers(0, 2**32), st.sampled_from(sorted(FORMS)), st.sampled_from(sorted(CHANGES)))
-def test_every_kind_of_answer_is_read_without_an_exception(seed: int, form: str, change: str) -> None:
-    for wrapping, damage in zip(list(WRAPPINGS) * len(DAMAGES), list(DAMAGES) * len(WRAPPINGS), strict=True):
-        maker = AnswerMaker(random.Random(seed), ("pick_up", "put"), ("Mug", "Shelf"))
-        if damage == "megabytes":
-            continue  # see the test below: they take their time
-        rows = CHANGES[change](maker, [[item.action, *item.arguments] for item in PLAN])
-        text = DAMAGES[damage](maker, WRAPPINGS[wrapping](maker, FORMS[form](rows)))
-        parsed = read_plan(text, NAMES)
-        assert all(item.action in ("pick_up", "put") for item in parsed.subtasks)
-        assert all({*item.arguments} <= {"Mug", "Shelf"} for item in parsed.subtasks)
+def kinds(table: dict[str, Any]) -> st.SearchStrategy[str]:
+    return st.sampled_from([name for name in table if name != "megabytes"])  # these take their time: see below
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32), kinds(CHANGES), kinds(FORMS), kinds(WRAPPINGS), kinds(DAMAGES))
+def test_every_kind_of_answer_is_read_without_an_exception(
+    seed: int, change: str, form: str, wrapping: str, damage: str
+) -> None:
+    maker = AnswerMaker(random.Random(seed), ("pick_up", "put"), ("Mug", "Shelf"))
+    rows = CHANGES[change](maker, [[item.action, *item.arguments] for item in PLAN])
+    parsed = read_plan(DAMAGES[damage](maker, WRAPPINGS[wrapping](maker, FORMS[form](rows))), NAMES)
+    assert all(item.action in ("pick_up", "put") for item in parsed.subtasks)
+    assert all({*item.arguments} <= {"Mug", "Shelf"} for item in parsed.subtasks)
 
 
 def test_megabytes_are_read_in_bounded_time() -> None:
     maker = AnswerMaker(random.Random(5), ("pick_up", "put"), ("Mug", "Shelf"))
-    for _ in range(60):
+    for _ in range(30):
         read_plan(DAMAGES["megabytes"](maker, FORMS["rows"]([["pick_up", "Mug"]])), NAMES)
 
 

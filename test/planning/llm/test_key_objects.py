@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.domain.symbols import Goal, SymbolicState
+from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable, SymbolicState
 from graph_planner_ros.language.models import Reply, ReplyStatus, ScriptedModel
 from graph_planner_ros.planning.advice import Advice
 from graph_planner_ros.planning.engines import make_engine
@@ -107,10 +107,8 @@ def test_a_dead_endpoint_is_left_alone() -> None:
 def test_the_robot_looks_first_where_the_model_suggests_and_no_place_is_taken_away(
     household: Domain, kitchen: SymbolicState, place: str
 ) -> None:
-    goal = Goal(
-        (GOALS["move"].variables[0].__class__("?i", "item", "Egg"), GOALS["move"].variables[1]),
-        (GOALS["move"].literals[0].__class__("in", ("?i", "?d")),),
-    )
+    variables = (GoalVariable("?i", "item", "Egg"), GoalVariable("?d", "fixture", "DiningTable"))
+    goal = Goal(variables, (GoalLiteral("in", ("?i", "?d")),))
     model = ScriptedModel(lambda request: suggested((place, 1.0), ("counter_1", 0.0)))
     advised = MemPlan(household, make_engine("auto"), advice=Advice(household, ModelExperience(model)))
     plain = MemPlan(household, make_engine("auto"))
