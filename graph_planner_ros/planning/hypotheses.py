@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -62,6 +62,19 @@ def spoken_names(classes: Mapping[str, str]) -> dict[str, str]:
         spoken[name] = f"{'another' if label in met else 'some'} {label}"
         met.add(label)
     return spoken
+
+
+def still_supposed(made: Hypotheses, names: Collection[str], is_refuted: Callable[[str, str], bool]) -> Hypotheses:
+    """Return what is left of hypotheses.
+
+    Args:
+        made: the hypotheses of a plan. names: placeholders that still stand for something unseen.
+        is_refuted: of a class or an instance, and a place: whether it is known not to be there.
+    """
+    things = {item.name: item.instance or item.class_name for item in made.placeholders if item.name in names}
+    refuted = frozenset(pair for pair in made.candidates if pair[0] in things and is_refuted(things[pair[0]], pair[1]))
+    candidates = {pair: value for pair, value in made.candidates.items() if pair[0] in things and pair not in refuted}
+    return Hypotheses(tuple(item for item in made.placeholders if item.name in things), candidates, refuted)
 
 
 def candidate_places(domain: Domain, state: SymbolicState) -> tuple[str, ...]:

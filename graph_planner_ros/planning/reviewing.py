@@ -14,6 +14,7 @@ from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
 from graph_planner_ros.planning.hypotheses import Hypotheses
 from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.result import ModelRound, PlannedStep, PlanningResult, PlanningStatus
+from graph_planner_ros.planning.tracking import Belief
 from graph_planner_ros.planning.verifier import Verification, verify
 from graph_planner_ros.scene.graph import SceneGraph
 
@@ -80,6 +81,18 @@ class PlanReviser(Protocol):
 
 
 @dataclass(frozen=True)
+class PlanInForce:
+    """A plan that is looked at: its goal, steps and the index of the one to run now, what it supposes, and the actions
+    that must not be used."""
+
+    goal: Goal
+    steps: tuple[PlannedStep, ...]
+    next: int
+    hypotheses: Hypotheses
+    excluded: tuple[GroundAction, ...] = ()
+
+
+@dataclass(frozen=True)
 class Revision:
     """A plan in the place of another, verified."""
 
@@ -123,3 +136,36 @@ def verified_revision(
         rounds=review.rounds,
     )
     return Revision(wanted, result, verification)
+
+
+def revised(
+    domain: Domain,
+    reviser: PlanReviser,
+    event: ReviewEvent,
+    feedback: str,
+    belief: Belief,
+    plan: PlanInForce,
+    cancel: threading.Event | None = None,
+) -> tuple[Revision | None, tuple[ModelRound, ...]]:
+    """Ask for a second opinion on a plan.
+
+    Args: as of `PlanReviser.review`.
+
+    Returns:
+        The verified plan that takes its place, None if it stays; and the rounds with a language model.
+    """
+    review = reviser.review(
+        event,
+        instruction=belief.evidence.instruction,
+        goal=plan.goal,
+        steps=plan.steps,
+        next=plan.next,
+        feedback=feedback,
+        scene=belief.evidence.scene,
+        state=belief.state,
+        hypotheses=plan.hypotheses,
+        excluded=plan.excluded,
+        cancel=cancel,
+    )
+    found = verified_revision(domain, belief.state, plan.goal, review, plan.hypotheses, plan.excluded)
+    return found, review.rounds

@@ -20,21 +20,15 @@ from graph_planner_ros.planning.decision import Decision as Decision
 from graph_planner_ros.planning.decision import DecisionKind as DecisionKind
 from graph_planner_ros.planning.delays import Processes, settle
 from graph_planner_ros.planning.failures import FailureLog, failed_task_status
-from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments, spoken_names
+from graph_planner_ros.planning.hypotheses import Hypotheses, find_arguments, spoken_names, still_supposed
 from graph_planner_ros.planning.planner import Planner
 from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.relevance import things_of
 from graph_planner_ros.planning.result import ModelRound, PlannedStep, PlanningResult, PlanningStatus, TaskStatus
-from graph_planner_ros.planning.reviewing import PlanReviser, ReviewEvent, verified_revision
+from graph_planner_ros.planning.reviewing import PlanInForce, PlanReviser, ReviewEvent, revised
 from graph_planner_ros.planning.staging import next_part
 from graph_planner_ros.planning.task_graph.subtasks import said_parameters
-from graph_planner_ros.planning.tracking import (
-    NOT_FOUND_CONFIDENCE,
-    Belief,
-    BeliefTracker,
-    place_of,
-    things_in,
-)
+from graph_planner_ros.planning.tracking import Belief, BeliefTracker, not_there, place_of, things_in
 from graph_planner_ros.planning.verifier import Verification, verify
 from graph_planner_ros.planning.ways import from_here
 from graph_planner_ros.scene.graph import SceneGraph
@@ -180,7 +174,7 @@ class TaskSession:
             if self._is_find(action):
                 self._refute(action, belief)
             else:
-                self._not_there(action, belief)
+                not_there(self.domain, self._tracker, self.planner.negative, action, belief)
                 belief = self._believe(graph, state)
         excluded = is_excluded(action, self._failures.excluded)
         if not excluded:
@@ -247,17 +241,6 @@ class TaskSession:
             confidence = FOUND_NOTHING_CONFIDENCE * belief.evidence.certainty.get(place, 1.0)
             self.planner.negative.refute(what, place, confidence, belief.evidence.now, there)
 
-    def _not_there(self, action: GroundAction, belief: Belief) -> None:
-        """A skill did not find a thing where it was believed to be."""
-        for atom in self._tracker.disbelieve(belief.state, action, belief.evidence.now):
-            thing = atom.arguments[0]
-            place = place_of(self.domain, belief.state, thing)
-            label = belief.evidence.labels.get(thing)
-            if place is None or label is None:
-                continue
-            there = things_in(self.domain, belief.state, label, place) - {thing}
-            self.planner.negative.refute(label, place, NOT_FOUND_CONFIDENCE, belief.evidence.now, there)
-
     def _substitute(self, placeholder: str, thing: str) -> None:
         """Put a thing in the place of a placeholder in the rest of the plan."""
         self._resolved[placeholder] = thing
@@ -298,24 +281,11 @@ class TaskSession:
         """Return what the plan in force supposes, less what has been refuted or resolved since."""
         if self._result is None:
             return Hypotheses()
-        made, now = self._result.hypotheses, belief.evidence.now
         # what is seen by the way counts as well: places looked at for another reason
         self.planner.note(belief.state, self._part, belief.evidence)
-        things = {
-            item.name: item.instance or item.class_name
-            for item in made.placeholders
-            if item.name not in self._resolved and item.name in self._result.placeholders
-        }
-        refuted = {
-            pair
-            for pair in made.candidates
-            if pair[0] in things and self.planner.negative.is_refuted(things[pair[0]], pair[1], now)
-        }
-        candidates = {
-            pair: value for pair, value in made.candidates.items() if pair[0] in things and pair not in refuted
-        }
-        return Hypotheses(
-            tuple(item for item in made.placeholders if item.name in things), candidates, frozenset(refuted)
+        names, now = set(self._result.placeholders) - set(self._resolved), belief.evidence.now
+        return still_supposed(
+            self._result.hypotheses, names, lambda what, place: self.planner.negative.is_refuted(what, place, now)
         )
 
     def _review(self, event: ReviewEvent, action: GroundAction, news: str, belief: Belief) -> Decision | None:
@@ -325,30 +295,17 @@ class TaskSession:
             return None
         if event is ReviewEvent.COMPLETED and action.name not in said_parameters(self.domain):
             return None
-        hypotheses, excluded = self._hypotheses(belief), self._failures.excluded
-        review = self._reviser.review(
-            event,
-            instruction=belief.evidence.instruction,
-            goal=self.goal,
-            steps=self._steps,
-            next=self._next,
-            feedback=news or f"{describe_action(self.domain, action)}: done",
-            scene=belief.evidence.scene,
-            state=belief.state,
-            hypotheses=hypotheses,
-            excluded=excluded,
-            cancel=self._cancel,
-        )
-        revision = verified_revision(self.domain, belief.state, self.goal, review, hypotheses, excluded)
+        news = news or f"{describe_action(self.domain, action)}: done"
+        plan = PlanInForce(self.goal, self._steps, self._next, self._hypotheses(belief), self._failures.excluded)
+        revision, self._rounds = revised(self.domain, self._reviser, event, news, belief, plan, self._cancel)
         if revision is None:
-            self._rounds = review.rounds
             return None
+        self._rounds = ()
         self.replans += 1
         self.goals = (*self.goals[: self._goal_index], revision.goal, *self.goals[self._goal_index + 1 :])
         self._part = revision.goal
         self._take(revision.result, belief)
-        reason = f"{news}: {revision.result.reason}" if news else revision.result.reason
-        return self._decide(DecisionKind.REPLACE, reason, revision.verification)
+        return self._decide(DecisionKind.REPLACE, f"{news}: {revision.result.reason}", revision.verification)
 
     def _take(self, result: PlanningResult, belief: Belief) -> None:
         """Put a plan in force."""
@@ -449,15 +406,12 @@ class TaskSession:
         if failure and gave_up and self._failures.excluded:
             status = self._failures.status()
             return self._fail(status, f"{failure}, and there is no other way: {result.reason}", result)
-        reason = f"{why}: {result.reason}" if why else result.reason
-        return self._fail(FAILED_STATUS[result.status], reason, result)
+        return self._fail(FAILED_STATUS[result.status], f"{why}: {result.reason}" if why else result.reason, result)
 
     def _decide(self, kind: DecisionKind, reason: str, verification: Verification) -> Decision:
         rest = sum(step.cost for step in self._steps[self._next :])
-        result = None
-        if self._result is not None:
-            rounds, self._rounds = (*self._result.rounds, *self._rounds), ()
-            result = replace(self._result, cost=rest, rounds=rounds)
+        rounds, self._rounds = self._rounds, ()
+        result = self._result and replace(self._result, cost=rest, rounds=(*self._result.rounds, *rounds))
         return Decision(kind, TaskStatus.RUNNING, reason, self._steps, self._next, result, verification)
 
     def _fail(self, status: TaskStatus, reason: str, result: PlanningResult | None = None) -> Decision:

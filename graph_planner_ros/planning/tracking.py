@@ -212,3 +212,17 @@ def _places(domain: Domain, state: SymbolicState) -> dict[str, str]:
     }
     found = {thing: _outermost(domain, state, inside, thing) for thing in inside}
     return {thing: place for thing, place in found.items() if place is not None}
+
+
+def not_there(
+    domain: Domain, tracker: BeliefTracker, negative: NegativeMemory, action: GroundAction, belief: Belief
+) -> None:
+    """Learn that a skill did not find a thing where it was believed to be."""
+    for atom in tracker.disbelieve(belief.state, action, belief.evidence.now):
+        thing = atom.arguments[0]
+        place = place_of(domain, belief.state, thing)
+        label = belief.evidence.labels.get(thing)
+        if place is None or label is None:
+            continue
+        there = things_in(domain, belief.state, label, place) - {thing}
+        negative.refute(label, place, NOT_FOUND_CONFIDENCE, belief.evidence.now, there)

@@ -139,8 +139,6 @@ class Composer:
         annotations = self._annotations
         requests = tuple(Request.of(item) for item in chosen)
         refusal = self._contradiction(requests) or self._absent(chosen)
-        if sum(len(reference_plan(annotations, item.plan)) for item in chosen) < SHORTEST:
-            refusal = refusal or f"fewer than {SHORTEST} subtasks"  # seen at once, without planning
         if refusal:
             return Refusal(refusal)
         texts = [item.annotations[index].goal for item, index in zip(chosen, said, strict=True)]
@@ -160,6 +158,8 @@ class Composer:
             (),
             tuple(item.name for item in chosen),
         )
+        if sum(len(reference_plan(annotations, item.plan)) for item in chosen) < SHORTEST:
+            return Refusal(f"fewer than {SHORTEST} subtasks")  # seen at once, without planning
         return self._with_plan(sample)
 
     def _contradiction(self, requests: Sequence[Request]) -> str:

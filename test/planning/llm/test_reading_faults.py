@@ -16,9 +16,10 @@ NAMES = Names(("pick_up", "put"), ("Mug", "Shelf"))
 WANTED = (Subtask("pick_up", ("Mug",)), Subtask("put", ("Mug", "Shelf")))
 PLAN = json.dumps({KEY: [["pick_up", "Mug"], ["put", "Mug", "Shelf"]]})
 UNITS = (
-    "/*x", "/* ", "/*/", "//", "#", " #", ",", ", ", ",  ", "'", '"', "\\", "(", ")", "{", "[", "}", "]", "{[(", "{'", '{"', "[1,",
-    "-", "not ", "1+", "1<", "a.", "f'", "<think>", "</think>", "<answer>", "</answer>", KEY, '{"high_level": ', "\n", "\x00", "é",
-)  # fmt: skip
+    *("/*x", "/* ", "/*/", "//", "#", " #", ",", ", ", "'", '"', "\\", "(", ")", "{", "[", "}", "]", "{[(", "{'", '{"'),
+    *("[1,", "-", "not ", "1+", "1<", "a.", "f'", "<think>", "</think>", "<answer>", "</answer>", KEY, f'{{"{KEY}": '),
+    *("\n", "\x00", "\u00e9"),
+)
 MOST = 5.0
 """Seconds of the processor for which the square of the length is far too much, and a busy machine is not."""
 
