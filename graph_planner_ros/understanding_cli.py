@@ -6,6 +6,7 @@ Exit codes: 0 done (``parse``: understood); 1 not understood; 2 wrong usage or f
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -53,7 +54,7 @@ def parse(
         raise fail(f"--present: the domain {loaded.name} has no class {', '.join(unknown)}", 2)
     read = made.parse if isinstance(made, InstructionParser) or not there else partial(made.parse, present=there)
     parsed = read(text)
-    goals = [describe_goal(goal, loaded) for goal in parsed.goals]
+    goals = [describe_goal(replace(goal, text=""), loaded) for goal in parsed.goals]
     if as_json:
         found = {
             "status": parsed.status.value,

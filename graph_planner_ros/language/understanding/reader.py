@@ -35,7 +35,7 @@ from graph_planner_ros.scene.graph import Presence, SceneGraph
 SURE = 0.5
 """Probability from which the trained reader is believed without a question."""
 HEARD = 0.25
-"""Probability below which it asks instead of guessing, where the rules do not understand either."""
+"""Probability below which the rules come first even without caution."""
 CAUTIOUS, TRUSTING = "auto", "trained"
 
 
@@ -90,6 +90,8 @@ class InstructionUnderstanding:
         ruled = self._rules.parse(text, graph)
         if self._contains(tokens, self._blocking) or any("_" in token for token in tokens):
             return ruled
+        if self._cautious and not ruled.understood:
+            ruled = self._without_ignorable(tokens, graph, ruled)
         there = dict(present) if present is not None else _classes_there(graph)
         parts = self._parts(text, there, present is not None)
         if not parts or any(not part.readings for part in parts):
@@ -115,14 +117,14 @@ class InstructionUnderstanding:
         heard = ParsedInstruction(
             ParseStatus.UNDERSTOOD, (goal,), notes=notes, confidence=probability, question=self._question(parts)
         )
-        if self._cautious and ruled.understood and not ruled.notes and self._possible(ruled, there):
+        if self._cautious and ruled.understood and ruled.notes in ((), notes) and self._possible(ruled, there):
             same = _shape(ruled.goals[-1:]) == _shape((goal,)) and len(ruled.goals) == 1
             return replace(heard, question="") if same and probability >= SURE else ruled
         if probability >= SURE:
             return replace(heard, question="")
         if ruled.understood and (self._cautious or probability < HEARD):
             return ruled
-        if probability >= HEARD or not self._cautious:
+        if not self._cautious:
             return heard
         reason = f"I am not sure what is meant (certainty {probability:.0%})"
         return replace(
@@ -132,6 +134,26 @@ class InstructionUnderstanding:
             confidence=probability,
             question=heard.question,
         )
+
+    def _without_ignorable(
+        self, tokens: Sequence[str], graph: SceneGraph | None, ruled: ParsedInstruction
+    ) -> ParsedInstruction:
+        """Return what the rules understand without the words that may be left out, and say so; else what they said."""
+        row = tuple(tokens)
+        for phrase in sorted(self._ignorable, key=len, reverse=True):
+            kept: list[str] = []
+            index = 0
+            while index < len(row):
+                if row[index : index + len(phrase)] == phrase:
+                    index += len(phrase)
+                else:
+                    kept.append(row[index])
+                    index += 1
+            row = tuple(kept)
+        if row == tuple(tokens) or not row:
+            return ruled
+        again = self._rules.parse(" ".join(row), graph)
+        return replace(again, notes=(*self._left_out(tokens), *again.notes)) if again.understood else ruled
 
     def _possible(self, ruled: ParsedInstruction, there: Mapping[str, int]) -> bool:
         """Return whether all fixtures that the rules heard of are on the map, if there is one."""

@@ -46,6 +46,8 @@ LEAST_SEARCH = 0.5
 """Seconds in which an answer that came in time is looked at, even if hardly any of the time for questions is left."""
 MAX_SHOWN = 8000
 """Characters of an answer that are kept for the trace."""
+MAX_PROBLEMS, MAX_PROBLEM = 20, 400
+"""Problems of an answer that are kept for the trace, and characters of each."""
 PLAN_SCHEMA = {
     "type": "object",
     "properties": {
@@ -216,7 +218,7 @@ class LlmPlanner:
                 return PlanningResult(PlanningStatus.CANCELLED, refined.reason or "cancelled")
             if refined is not None and refined.executed > len(attempt.best):
                 attempt.best = judged.subtasks[: refined.executed]
-            attempt.failure = f"its plan was refused: {judged.problems[0] if judged.problems else 'no reason'}"
+            attempt.failure = f"its plan was refused: {_cut(judged.problems)[0] if judged.problems else 'no reason'}"
             more = self._feedback.render(problems=prompting.describe_problems(judged.problems))
             messages = (*messages, Message("assistant", reply.text[:MAX_SHOWN]), *more)
         return self._completed(task, attempt)
@@ -311,7 +313,7 @@ class LlmPlanner:
             reply.model or self.model.name,
             reply.status.value,
             reply.text[:MAX_SHOWN],
-            tuple(problems),
+            _cut(problems),
             reply.prompt_tokens,
             reply.completion_tokens,
             reply.latency,
@@ -336,6 +338,13 @@ class LlmPlanner:
             engine=f"llm {self.model.name}",
             hypotheses=task.hypotheses,
         )
+
+
+def _cut(problems: Sequence[str]) -> tuple[str, ...]:
+    """Return problems for the trace: a plan of a hundred wrong subtasks has a hundred of them."""
+    kept = [text if len(text) <= MAX_PROBLEM else f"{text[:MAX_PROBLEM]}..." for text in problems[:MAX_PROBLEMS]]
+    more = len(problems) - len(kept)
+    return (*kept, f"... and {more} more") if more else tuple(kept)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from graph_planner_ros.language.understanding import (
 from graph_planner_ros.language.understanding.decoding import RoomPrior
 from graph_planner_ros.language.understanding.examples import Example, hold_out
 from graph_planner_ros.language.understanding.parts import places, split
+from graph_planner_ros.language.understanding.reader import SURE
 from graph_planner_ros.language.understanding.slots import Meaning
 
 KITCHEN = dict.fromkeys(
@@ -87,7 +88,15 @@ def test_several_requests_in_one_text_are_all_heard(household: Domain) -> None:
 
 @pytest.mark.parametrize("kind", ["auto", "trained"])
 @pytest.mark.parametrize(
-    "text", ["do not put the mug in the sink", "put all mugs in the sink", "if the mug is dirty put it in the sink"]
+    "text",
+    [
+        "do not put the mug in the sink",
+        "put all mugs in the sink",
+        "if the mug is dirty put it in the sink",
+        "stop putting apples in the fridge",
+        "it is forbidden to put the knife in the microwave",
+        "you can't put the mug in the sink",
+    ],
 )
 def test_what_forbids_or_makes_conditions_is_never_acted_against(household: Domain, kind: str, text: str) -> None:
     assert make_reader(household, kind).parse(text).status is ParseStatus.NOT_EXPRESSIBLE
@@ -116,6 +125,13 @@ def test_words_that_were_left_out_are_named(household: Domain) -> None:
 def test_who_is_not_sure_asks_back(household: Domain) -> None:
     parsed = make_reader(household, "auto").parse("store the stuff someplace fine")
     assert parsed.status is ParseStatus.NOT_UNDERSTOOD and parsed.suggestions
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(("stuff", "fruit", "thing", "kitchen", "place", "nice", "put", "table")), max_size=9))
+def test_who_is_careful_never_acts_on_what_it_is_not_sure_of(words: list[str]) -> None:
+    parsed = make_reader(load_domain("household"), "auto").parse(" ".join(words))
+    assert not parsed.understood or parsed.confidence >= SURE
 
 
 def test_what_is_there_decides_what_a_word_means(reader: InstructionUnderstanding) -> None:

@@ -178,3 +178,14 @@ MUTATIONS: tuple[Callable[[str], str], ...] = (
 def test_whatever_a_model_says_the_plan_is_verified(household: Domain, kitchen: SymbolicState, said: Any) -> None:
     script = [mutate(text) for text, mutate in said]
     checked(household, kitchen, GOAL, planner(household, script).plan(kitchen, GOAL))
+
+
+@pytest.mark.parametrize("subtasks", [1, 30, 100, 5000])
+@pytest.mark.parametrize("name", ["Tomato", "Unicorn", "U" * 5000], ids=len)
+def test_what_is_published_of_a_round_is_bounded(
+    household: Domain, kitchen: SymbolicState, subtasks: int, name: str
+) -> None:
+    said = json.dumps({"high_level": [["pick_up", name], ["put", name, "Fridge"], ["cool", name]] * subtasks})
+    result = checked(household, kitchen, GOAL, planner(household, [said] * 3).plan(kitchen, GOAL))
+    assert result.rounds and len(result.reason) < 1000
+    assert all(len(item.text) <= 8000 and sum(map(len, item.problems)) < 10_000 for item in result.rounds)
