@@ -52,7 +52,8 @@ def stats(
             found = opened.stats()
         damage = check_bank(bank) if check else []
     if as_json:
-        console.print(json.dumps({**found.as_json(), "damage": damage if check else None}, indent=2), markup=False)
+        # not the console, which breaks lines at the width of the terminal, and long paths with them
+        typer.echo(json.dumps({**found.as_json(), "damage": damage if check else None}, indent=2))
     else:
         episodes = ", ".join(f"{count} {status}" for status, count in found.episodes.items()) or "none"
         rows = [

@@ -47,9 +47,7 @@ PARAMETERS = (
     Param(
         "model_rounds", 3, "planner llm: answers that may be corrected before the planning engine completes them", 1, 10
     ),
-    Param(
-        "model_replanning", True, "planner llm: ask the model after each subtask or failure whether the plan stays"
-    ),
+    Param("model_replanning", True, "planner llm: ask the model after each subtask or failure whether the plan stays"),
     Param("model_cache", "", "planner llm: folder of answers that are not asked for again; empty: none"),
     Param("engine", "auto", "auto, mimir or fast_downward; or module:function that makes an engine"),
     Param("planning_timeout", 30.0, "seconds of wall time that one planner call may take", 0.05, 3600.0),

@@ -141,3 +141,11 @@ def test_rebuilding(bank: Path, encoder: Encoder) -> None:
 
 def test_the_limit_that_help_shows_is_the_banks() -> None:
     assert memory_cli.LIMIT_STEPS == LIMIT_STEPS
+
+
+def test_json_is_json_however_long_a_path_is(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 40)
+    folder.mkdir()
+    write_episodes(folder / "good.jsonl", [episode(7)])
+    run("import", folder / "bank.sqlite", folder / "good.jsonl")
+    assert json.loads(run("stats", folder / "bank.sqlite", "--json"))["path"] == str(folder / "bank.sqlite")
