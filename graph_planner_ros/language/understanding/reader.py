@@ -67,6 +67,9 @@ class InstructionUnderstanding:
         grammar = lexicon.grammar
         self._then = {" ".join(phrase) for phrase in grammar["then"] if phrase[0].isalpha()}
         self._and = {" ".join(phrase) for phrase in grammar["and"] if phrase[0].isalpha()}
+        self._nouns = lexicon.nouns
+        self._numbers = {phrase for phrase, number in lexicon.numbers.items() if number not in self._known_counts()}
+        self._tools = _tool_facts(domain)
         verbs = {pattern[0].name for command in lexicon.commands for pattern in command.patterns}
         self._verbs = {phrase[0] for name in verbs for phrase in lexicon.phrases[name]}
 
@@ -88,7 +91,7 @@ class InstructionUnderstanding:
         if not tokens or len(text) > MAX_CHARACTERS or len(tokens) > MAX_WORDS:
             return self._rules.parse(text, graph)
         ruled = self._rules.parse(text, graph)
-        if self._contains(tokens, self._blocking) or any("_" in token for token in tokens):
+        if self._contains(tokens, self._blocking) or any("_" in token for token in tokens) or self._counts(tokens):
             return ruled
         if self._cautious and not ruled.understood:
             ruled = self._without_ignorable(tokens, graph, ruled)
@@ -113,11 +116,17 @@ class InstructionUnderstanding:
         probability: float,
         there: Mapping[str, int],
     ) -> ParsedInstruction:
-        notes = self._left_out(tokenize(text))
+        tokens = tokenize(text)
+        notes = (*self._left_out(tokens), *self._unheard(tokens, goal))
         heard = ParsedInstruction(
             ParseStatus.UNDERSTOOD, (goal,), notes=notes, confidence=probability, question=self._question(parts)
         )
-        if self._cautious and ruled.understood and ruled.notes in ((), notes) and self._possible(ruled, there):
+        if (
+            self._cautious
+            and ruled.understood
+            and ruled.notes in ((), self._left_out(tokens))
+            and self._possible(ruled, there)
+        ):
             same = _shape(ruled.goals[-1:]) == _shape((goal,)) and len(ruled.goals) == 1
             return replace(heard, question="") if same and probability >= SURE else ruled
         if probability >= SURE:
@@ -244,6 +253,39 @@ class InstructionUnderstanding:
 
     # ---- words
 
+    def _known_counts(self) -> set[int]:
+        """Return the numbers of things that the structures can ask for; others are for the rules."""
+        inventory = self._reader.decoder.inventory
+        return {item.count(slot) for item in inventory.structures.values() for slot in inventory.slots} - {0}
+
+    def _counts(self, tokens: Sequence[str]) -> bool:
+        """Return whether a text has a number that no structure can ask for, or digits."""
+        return any(sign.isdigit() for token in tokens for sign in token) or self._contains(tokens, self._numbers)
+
+    def _unheard(self, tokens: Sequence[str], goal: Goal) -> tuple[str, ...]:
+        """Return a note on things that were spoken of and are no part of the goal, tools apart."""
+        used = {variable.class_name for variable in goal.variables}
+        fixed, row, unheard = self._reader.decoder.fixed, tuple(tokens), []
+        for phrase, senses in self._nouns.items():
+            classes = {sense.class_name for sense in senses}
+            tools = any(self._tools & set(self._domain.class_of(name).facts) for name in classes)
+            if classes & (used | fixed) or tools or not self._contains(row, (phrase,)):
+                continue
+            unheard.append(phrase)
+        longest = [
+            phrase for phrase in unheard if not any(other != phrase and _within(phrase, other) for other in unheard)
+        ]
+        words = sorted(" ".join(phrase) for phrase in longest if not self._in_other(phrase, row, used))
+        return (f"did not use {', '.join(map(repr, words))}",) if words else ()
+
+    def _in_other(self, phrase: tuple[str, ...], row: tuple[str, ...], used: set[str | None]) -> bool:
+        """Return whether a noun is only part of a longer one that was used ("card" of "credit card")."""
+        return any(
+            _within(phrase, other) and self._contains(row, (other,)) and {s.class_name for s in senses} & used
+            for other, senses in self._nouns.items()
+            if other != phrase
+        )
+
     def _refused(self) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]:
         """Return the phrases that only the rules may answer, and those that may be left out."""
         groups: dict[bool, set[tuple[str, ...]]] = {True: set(), False: set()}
@@ -262,6 +304,27 @@ class InstructionUnderstanding:
 
     def _contains(self, tokens: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> bool:
         return bool(self._contained(tokens, phrases))
+
+
+def _within(phrase: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether a phrase stands in another."""
+    return any(other[start : start + len(phrase)] == phrase for start in range(len(other) - len(phrase) + 1))
+
+
+def _tool_facts(domain: Domain) -> frozenset[str]:
+    """Return the static facts of things that actions need and do nothing to, e.g. ``cuts`` of a knife."""
+    found = set()
+    for schema in domain.actions.values():
+        changed = {name for term in (*schema.added, *schema.deleted) for name in term.arguments}
+        found |= {
+            literal.predicate
+            for literal in schema.preconditions
+            if literal.positive
+            and len(literal.arguments) == 1
+            and literal.predicate in domain.static_predicates
+            and not changed & set(literal.arguments)
+        }
+    return frozenset(found)
 
 
 def _classes_there(graph: SceneGraph | None) -> dict[str, int]:

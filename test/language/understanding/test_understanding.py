@@ -96,6 +96,9 @@ def test_several_requests_in_one_text_are_all_heard(household: Domain) -> None:
         "stop putting apples in the fridge",
         "it is forbidden to put the knife in the microwave",
         "you can't put the mug in the sink",
+        "nobody should put a mug in the sink",
+        "put a mug anywhere but the sink",
+        "put one hundred mugs in the sink",
     ],
 )
 def test_what_forbids_or_makes_conditions_is_never_acted_against(household: Domain, kind: str, text: str) -> None:
@@ -132,6 +135,22 @@ def test_who_is_not_sure_asks_back(household: Domain) -> None:
 def test_who_is_careful_never_acts_on_what_it_is_not_sure_of(words: list[str]) -> None:
     parsed = make_reader(load_domain("household"), "auto").parse(" ".join(words))
     assert not parsed.understood or parsed.confidence >= SURE
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "7", "999999999999", "2.5", "zero", "twelve"])
+def test_numbers_that_no_structure_has_are_for_the_rules(reader: InstructionUnderstanding, number: str) -> None:
+    domain = load_domain("household")
+    text = f"put {number} mugs in the sink"
+    ruled = InstructionParser(domain).parse(text)
+    assert reader.parse(text) == ruled and make_reader(domain, "auto").parse(text) == ruled
+
+
+def test_things_that_were_spoken_of_and_not_used_are_named(reader: InstructionUnderstanding) -> None:
+    parsed = reader.parse("wash a plate, a mug and a fork and put them on the table")
+    used = {variable.class_name for variable in parsed.goals[-1].variables}
+    for name in {"Plate", "Mug", "Fork"} - used:
+        assert repr(name.lower()) in " ".join(parsed.notes)
+    assert not reader.parse("use a knife to slice a tomato and put a slice in the fridge").notes
 
 
 def test_what_is_there_decides_what_a_word_means(reader: InstructionUnderstanding) -> None:
