@@ -35,9 +35,16 @@ class Pieces:
 
     def ids(self, text: str) -> list[int]:
         """Return the rows of a text's pieces, at most `MAX_PIECES`."""
+        return [self._first, *self._split(text)[: MAX_PIECES - 2], self._last]
+
+    def whole(self, text: str) -> bool:
+        """Return whether all of a text is read: what comes after would be left undone, and nobody would hear of it."""
+        return len(text) <= MAX_CHARACTERS and len(self._split(text)) <= MAX_PIECES - 2
+
+    def _split(self, text: str) -> list[int]:
         clean = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-        found = self._tokenizer.encode(clean, add_special_tokens=False).ids
-        return [self._first, *found[: MAX_PIECES - 2], self._last]
+        found: list[int] = self._tokenizer.encode(clean, add_special_tokens=False).ids
+        return found
 
 
 def presence(classes: Sequence[str], present: Mapping[str, int], fixed: frozenset[str]) -> NDArray[np.float32]:

@@ -97,7 +97,7 @@ class InstructionUnderstanding:
             ruled = self._without_ignorable(tokens, graph, ruled)
         there = dict(present) if present is not None else _classes_there(graph)
         parts = self._parts(text, there, present is not None)
-        if not parts or any(not part.readings for part in parts):
+        if not parts or not all(part.readings and self._reader.pieces.whole(part.text) for part in parts):
             return ruled
         probability = math.prod(part.readings[0].probability for part in parts)
         goal = self._goal(parts, text)

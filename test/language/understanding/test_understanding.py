@@ -153,6 +153,12 @@ def test_things_that_were_spoken_of_and_not_used_are_named(reader: InstructionUn
     assert not reader.parse("use a knife to slice a tomato and put a slice in the fridge").notes
 
 
+@pytest.mark.parametrize("kind", ["auto", "trained"])
+def test_what_is_said_behind_the_end_of_what_is_read_is_not_dropped(household: Domain, kind: str) -> None:
+    text = f"place a mug {'with an extraordinarily ornamented handle ' * 10}in the sink"
+    assert not make_reader(household, kind).parse(text).understood
+
+
 def test_what_is_there_decides_what_a_word_means(reader: InstructionUnderstanding) -> None:
     for table in ("SideTable", "CoffeeTable", "DiningTable"):
         parsed = reader.parse("put a book on the table", present={table: 1, "Book": 1, "Bed": 1})
