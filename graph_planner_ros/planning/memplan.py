@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import check_goal, describe_goal, goal_holds, unmet_literals
 from graph_planner_ros.domain.schema import DomainError
-from graph_planner_ros.domain.state import cost
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
-from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.planning.advice import Advice, advised_reason
 from graph_planner_ros.planning.delays import with_unmade
 from graph_planner_ros.planning.engines.base import Engine, EngineResult
@@ -22,7 +20,6 @@ from graph_planner_ros.planning.hypotheses import (
     candidate_places,
     find_needs,
     look_from,
-    spoken_names,
     with_hypotheses,
 )
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
@@ -34,7 +31,7 @@ from graph_planner_ros.planning.problem import (
     is_excluded,
 )
 from graph_planner_ros.planning.relevance import lacking_facts, things_of
-from graph_planner_ros.planning.result import PlannedStep, PlanningResult, PlanningStatus
+from graph_planner_ros.planning.result import PlanningResult, PlanningStatus, planned_steps
 from graph_planner_ros.planning.supposing import Evidence, Missing, Supposer, missing_things
 from graph_planner_ros.planning.timed import plan_in_time
 from graph_planner_ros.planning.verifier import literal_text, verify
@@ -320,11 +317,8 @@ class _Search:
             )
         used = {name for action in actions for name in action.arguments}
         things = tuple(item for item in hypotheses.placeholders if item.name in used)
-        called = spoken_names({item.name: item.class_name for item in things})
-        steps = tuple(
-            PlannedStep(action, cost(self._domain, state, action), describe_action(self._domain, action, called))
-            for action in actions
-        )
+        classes = {item.name: item.class_name for item in things}
+        steps = planned_steps(self._domain, state, actions, classes)
         reason = f"{len(steps)} steps"
         if things:
             reason += f", supposing a place for {', '.join(item.class_name for item in things)}"
@@ -333,7 +327,7 @@ class _Search:
             PlanningStatus.SOLVED,
             "; ".join([reason, *self._relaxed, *advised]),
             steps,
-            {item.name: item.class_name for item in things},
+            classes,
             sum(step.cost for step in steps),
             engine=found.engine,
             hypotheses=hypotheses,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from graph_planner_ros.domain.symbols import GroundAction
-from graph_planner_ros.planning.hypotheses import Hypotheses
+from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.state import cost
+from graph_planner_ros.domain.symbols import GroundAction, SymbolicState
+from graph_planner_ros.domain.wording import describe_action
+from graph_planner_ros.planning.hypotheses import Hypotheses, spoken_names
 
 
 class PlanningStatus(enum.Enum):
@@ -49,6 +53,20 @@ class PlannedStep:
     action: GroundAction
     cost: float = 0.0
     text: str = ""
+
+
+def planned_steps(
+    domain: Domain, state: SymbolicState, actions: Iterable[GroundAction], classes: Mapping[str, str]
+) -> tuple[PlannedStep, ...]:
+    """Return actions with what they cost in a state and their sentences.
+
+    Args:
+        classes: placeholder -> class, for those that the sentences speak of.
+    """
+    called = spoken_names(classes)
+    return tuple(
+        PlannedStep(action, cost(domain, state, action), describe_action(domain, action, called)) for action in actions
+    )
 
 
 @dataclass(frozen=True)

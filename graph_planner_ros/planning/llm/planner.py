@@ -17,19 +17,17 @@ from dataclasses import dataclass, field, replace
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import describe_goal, goal_holds
-from graph_planner_ros.domain.state import cost
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
-from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.language.models import LanguageModel, Message, Reply, ReplyStatus, Request, load_prompt
 from graph_planner_ros.planning.advice import Advice
 from graph_planner_ros.planning.engines.base import Engine
-from graph_planner_ros.planning.hypotheses import Hypotheses, spoken_names, with_hypotheses
+from graph_planner_ros.planning.hypotheses import Hypotheses, with_hypotheses
 from graph_planner_ros.planning.llm import prompting
 from graph_planner_ros.planning.llm.reading import KEY, Names, read_plan
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.problem import complete_functions
-from graph_planner_ros.planning.result import ModelRound, PlannedStep, PlanningResult, PlanningStatus
+from graph_planner_ros.planning.result import ModelRound, PlanningResult, PlanningStatus, planned_steps
 from graph_planner_ros.planning.supposing import Evidence, Supposer, missing_things
 from graph_planner_ros.planning.task_graph import (
     KnownThings,
@@ -324,16 +322,13 @@ class LlmPlanner:
         """Return the result of steps that the verifier has let pass (`Refiner` asks it last of all)."""
         used = {name for action in steps for name in action.arguments}
         things = tuple(item for item in task.hypotheses.placeholders if item.name in used)
-        called = spoken_names({item.name: item.class_name for item in things})
-        planned = tuple(
-            PlannedStep(action, cost(self.domain, task.full, action), describe_action(self.domain, action, called))
-            for action in steps
-        )
+        classes = {item.name: item.class_name for item in things}
+        planned = planned_steps(self.domain, task.full, steps, classes)
         return PlanningResult(
             PlanningStatus.SOLVED,
             f"{len(planned)} steps, {why}",
             planned,
-            {item.name: item.class_name for item in things},
+            classes,
             sum(step.cost for step in planned),
             engine=f"llm {self.model.name}",
             hypotheses=task.hypotheses,

@@ -14,18 +14,16 @@ from dataclasses import dataclass, replace
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import describe_goal, goal_holds
-from graph_planner_ros.domain.state import cost
 from graph_planner_ros.domain.symbols import Goal, GroundAction, SymbolicState
-from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.language.models import LanguageModel, Message, load_prompt
 from graph_planner_ros.planning.engines.base import Engine
-from graph_planner_ros.planning.hypotheses import Hypotheses, spoken_names, with_hypotheses
+from graph_planner_ros.planning.hypotheses import Hypotheses, with_hypotheses
 from graph_planner_ros.planning.llm import prompting
 from graph_planner_ros.planning.llm.asking import Answer, ask_object, one_line
 from graph_planner_ros.planning.llm.reading import KEY, Names, read_plan
 from graph_planner_ros.planning.llm.readings import other_readings
 from graph_planner_ros.planning.problem import complete_functions
-from graph_planner_ros.planning.result import PlannedStep, PlanningStatus
+from graph_planner_ros.planning.result import PlannedStep, PlanningStatus, planned_steps
 from graph_planner_ros.planning.reviewing import Review, ReviewEvent, ReviewKind
 from graph_planner_ros.planning.task_graph import (
     MAX_SUBTASKS,
@@ -261,11 +259,7 @@ class Reviser:
     def _planned(self, case: _Case, steps: Sequence[GroundAction]) -> tuple[PlannedStep, ...]:
         used = {name for action in steps for name in action.arguments}
         classes = {item.name: item.class_name for item in case.hypotheses.placeholders if item.name in used}
-        called = spoken_names(classes)
-        return tuple(
-            PlannedStep(action, cost(self.domain, case.full, action), describe_action(self.domain, action, called))
-            for action in steps
-        )
+        return planned_steps(self.domain, case.full, steps, classes)
 
 
 def _kept(reason: str) -> Review:
