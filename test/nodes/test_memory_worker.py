@@ -59,14 +59,14 @@ def make(path: Path, errors: list[str]) -> MemoryWorker:
 
 
 def one_task(worker: MemoryWorker, task_id: str, found: bool = True) -> None:
-    """The robot goes to a cabinet and looks for a mug there."""
+    """The robot goes to a cabinet and looks for a mug there; this returns when it is all written."""
     worker.begin(task_id, "put a mug on the table", (GOAL,))
     worker.next_step(task_id, 1, GO, scene(1.0, at="start"))
     worker.ended_step(task_id, 1, True)
     worker.next_step(task_id, 2, LOOK, scene(2.0))
     worker.ended_step(task_id, 2, True)
     status = EpisodeStatus.SUCCEEDED if found else EpisodeStatus.FAILED
-    worker.finish(task_id, status, "that is it", scene(3.0, "cabinet_1" if found else ""))
+    result(worker.finish(task_id, status, "that is it", scene(3.0, "cabinet_1" if found else "")))
 
 
 def result(promise: Any) -> Any:
