@@ -7,7 +7,8 @@ step that needs no further thing (a door that has to be opened first).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from graph_planner_ros.planning.engines.model import DomainModel, Operator, ProblemModel, Row, substitute
@@ -26,6 +27,14 @@ class _Ground(NamedTuple):
     deleted: frozenset[Row]
     cost: float
     place: str | None
+
+
+class _Reached(NamedTuple):
+    """Where a plan is before one of its steps."""
+
+    atoms: frozenset[Row]
+    place: str
+    cost: float
 
 
 class PlanImprover:
@@ -48,6 +57,7 @@ class PlanImprover:
         if movement is not None:
             self._place = next(row[1] for row in problem.atoms if row[0] == movement.predicate)
         self._grounded: dict[Row, _Ground] = {}
+        self._repairing: dict[tuple[Row, bool], list[Row]] = {}
         self._about: dict[str, list[Row]] = {}
         for row in sorted(problem.atoms):
             if row[0] not in domain.statics:
@@ -66,20 +76,38 @@ class PlanImprover:
 
     def improve(self, steps: list[Row], changes: int) -> tuple[list[Row], float]:
         """Return the cheapest plan that at most so many tried changes lead to, and its cost."""
-        best, cost = self._execute(steps) or (steps, float("inf"))
+        best, cost = self._execute(steps, [], math.inf) or (steps, math.inf)
         improved = True
         while improved:
             improved = False
+            way = self._follow(best)
             for changed in self._neighbours(best):
                 if changes <= 0:
                     return best, cost
                 changes -= 1
-                outcome = self._execute(changed)
-                if outcome is not None and outcome[1] < cost - 1e-9:
+                known = way[: 1 + _common(best, changed)]
+                outcome = self._execute(changed, known, cost - 1e-9)
+                if outcome is not None:
                     best, cost = outcome
                     improved = True
                     break
         return best, cost
+
+    def _follow(self, steps: list[Row]) -> list[_Reached]:
+        """Return where a plan is before each of its steps, as far as they apply as they are."""
+        atoms, place, cost = frozenset(self._start), self._place, 0.0
+        way = [_Reached(atoms, place, cost)]
+        for step in steps:
+            if self._repaired(step, atoms) != [step]:
+                break
+            ground = self._ground(step)
+            cost += ground.cost
+            if ground.place is not None and ground.place != place:
+                cost += self._way(place, ground.place)
+                place = ground.place
+            atoms = (atoms - ground.deleted) | ground.added
+            way.append(_Reached(atoms, place, cost))
+        return way
 
     def _neighbours(self, steps: list[Row]) -> Iterable[list[Row]]:
         for index in range(len(steps) - 1):
@@ -120,32 +148,41 @@ class PlanImprover:
                         for row in steps
                     ]
 
-    def _execute(self, steps: list[Row]) -> tuple[list[Row], float] | None:
-        """Return the steps that applied, those that repaired them, and the cost; None if the last did not apply."""
-        atoms = set(self._start)
-        place, cost = self._place, 0.0
-        done: list[Row] = []
-        for step in steps:
+    def _execute(self, steps: list[Row], known: list[_Reached], limit: float) -> tuple[list[Row], float] | None:
+        """Return the steps that applied, those that repaired them, and the cost.
+
+        None if the last did not apply, or if it costs ``limit`` or more; no step costs less than nothing.
+
+        Args:
+            known: where the first steps lead, if that is known.
+        """
+        reached = known[-1] if known else _Reached(self._start, self._place, 0.0)
+        first = max(0, len(known) - 1)
+        atoms, place, cost = set(reached.atoms), reached.place, reached.cost
+        done = steps[:first]
+        for step in steps[first:]:
             for row in self._repaired(step, atoms):
                 ground = self._ground(row)
                 cost += ground.cost
                 if ground.place is not None and ground.place != place:
                     cost += self._way(place, ground.place)
                     place = ground.place
+                if cost >= limit:
+                    return None
                 atoms -= ground.deleted
                 atoms |= ground.added
                 done.append(row)
         return (done, cost) if done and done[-1] == steps[-1] else None
 
-    def _repaired(self, row: Row, atoms: set[Row]) -> list[Row]:
+    def _repaired(self, row: Row, atoms: Set[Row]) -> list[Row]:
         """Return the step, after one that makes it apply if needed; nothing if it does not apply."""
         ground = self._ground(row)
         if not ground.possible:
             return []
+        if ground.needed <= atoms and ground.forbidden.isdisjoint(atoms):
+            return [row]
         missing = [(atom, True) for atom in ground.needed - atoms]
         missing += [(atom, False) for atom in ground.forbidden & atoms]
-        if not missing:
-            return [row]
         if len(missing) > 1:
             return []
         for before in self._repairs(*missing[0]):
@@ -156,12 +193,14 @@ class PlanImprover:
 
     def _repairs(self, atom: Row, positive: bool) -> list[Row]:
         """Return the steps that make a literal true and speak of nothing but its own things."""
-        found = []
-        for operator, effect in self._achievers.get((atom[0], positive), ()):
-            binding = dict(zip(effect[1:], atom[1:], strict=True))
-            if all(name in binding for name in operator.parameters):
-                found.append((operator.name, *(binding[name] for name in operator.parameters)))
-        return found
+        known = self._repairing.get((atom, positive))
+        if known is None:
+            known = self._repairing[atom, positive] = []
+            for operator, effect in self._achievers.get((atom[0], positive), ()):
+                binding = dict(zip(effect[1:], atom[1:], strict=True))
+                if all(name in binding for name in operator.parameters):
+                    known.append((operator.name, *(binding[name] for name in operator.parameters)))
+        return known
 
     def _ground(self, row: Row) -> _Ground:
         known = self._grounded.get(row)
@@ -204,3 +243,11 @@ class PlanImprover:
         if self._movement is None or not self._domain.has_costs:
             return 1.0
         return self._movement.price(self._problem, start, end, _NO_WAY)
+
+
+def _common(steps: list[Row], others: list[Row]) -> int:
+    """Return how many of the first steps are the same."""
+    return next(
+        (index for index, (step, other) in enumerate(zip(steps, others, strict=False)) if step != other),
+        min(len(steps), len(others)),
+    )

@@ -57,7 +57,8 @@ class MimirEngine:
     Efforts are counted and not timed, so that the same task gets the same plan on any machine.
 
     Args:
-        effort: states that the first A* may visit (a state takes about 40 us).
+        effort: states that the first searches may visit (a state takes about 40 us), A* a quarter of it: it finds its
+            plan in the first few hundred states, or not for a long time.
         improvement: states that the A* over a plan's own things may visit.
         changes: local changes that may be tried on a plan.
     """
@@ -166,8 +167,8 @@ class MimirEngine:
         used = {name for row in best for name in row[1:]} | set(domain.constants) | places(problem, task.movement)
         task = reduce_task(domain, problem, RelevantParts(frozenset(used), parts.operators), merge)
         ordered = self._open(task.domain, task.problem).attempt("astar", stop, self._improvement)
-        if ordered is not None:
-            again, other = improver.improve(without_moves(ordered), self._changes)
+        if ordered is not None and (steps := without_moves(ordered)) != best:
+            again, other = improver.improve(steps, self._changes)
             best = again if other < cost else best
         return with_moves(best, domain, problem, task.movement)
 
@@ -251,7 +252,7 @@ class _Session:
             last one may visit those of ``stop``.
         """
         for kind in ("astar", "greedy", "eager"):
-            plan = self.attempt(kind, stop, effort)
+            plan = self.attempt(kind, stop, effort // 4 if kind == "astar" else effort)
             if self.unsolvable:
                 return [], True
             if plan is not None:
