@@ -13,29 +13,31 @@ from typing import Annotated, Any
 
 import typer
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, finite, writable
+from graph_planner_ros.domain.files import write_atomically
 
 console = Terminal(highlight=False)
-
-
-def _writable(path: Path | None) -> Path | None:
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise typer.BadParameter(f"{path} cannot be written: it is a folder, or its folder does not exist")
-    return path
 
 
 Data = Annotated[Path, typer.Option(help="Trajectories or a composed set: a file, or a folder with <split>.jsonl.gz.")]
 Seed = Annotated[int, typer.Option(help="Seed of where things are.", min=0)]
 Engine = Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")]
+PlanTimeout = Annotated[float, typer.Option(callback=finite, help="Seconds for one planning call.", min=0.1)]
+ModelTimeout = Annotated[
+    float, typer.Option(callback=finite, help="Seconds of the model for one plan or action.", min=0.1)
+]
 Effort = Annotated[
-    float, typer.Option(help="Share of the engine's usual effort; less is quicker, and plans are dearer.")
+    float,
+    typer.Option(callback=finite, help="Share of the engine's usual effort; less is quicker, and plans are dearer."),
 ]
 
 
 def alfred(
     data: Data,
     split: Annotated[str, typer.Option(help="Split, if --data is a folder.")] = "valid_seen",
-    planner: Annotated[str, typer.Option(help="memplan or llm.")] = "memplan",
+    planner: Annotated[
+        str, typer.Option(help="memplan; llm: plans of a model; llm_actions: actions that it chooses, one by one.")
+    ] = "memplan",
     reader: Annotated[
         str, typer.Option(help="Who reads: auto, rules, trained; truth: the annotation itself, the upper bound.")
     ] = "auto",
@@ -45,20 +47,21 @@ def alfred(
     games: Annotated[int, typer.Option(help="At most so many samples, spread over the types; 0: all.", min=0)] = 0,
     seed: Seed = 0,
     engine: Engine = "auto", effort: Effort = 1.0,
-    plan_timeout: Annotated[float, typer.Option(help="Seconds for one planning call.", min=0.1)] = 10.0,
-    model: Annotated[str, typer.Option(help="Model of --planner llm.")] = "",
+    plan_timeout: PlanTimeout = 10.0,
+    model: Annotated[str, typer.Option(help="Model of llm and llm_actions.")] = "",
     endpoint: Annotated[str, typer.Option(help="Base URL of its server; else OPENAI_BASE_URL.")] = "",
     backend: Annotated[str, typer.Option(help="openai, llama_cpp or transformers.")] = "openai",
-    model_timeout: Annotated[float, typer.Option(help="Seconds of the model for one plan.", min=0.1)] = 60.0,
+    model_timeout: ModelTimeout = 60.0,
     cache: Annotated[Path | None, typer.Option(help="Folder of its replies, to repeat a run.")] = None,
     parts: Annotated[
-        str, typer.Option("--with", help="What llm has: task_graph, verification, advice, lookahead; or bare.")
+        str,
+        typer.Option("--with", help="What it has: task_graph, verification, advice, lookahead, key_objects; or bare."),
     ] = "task_graph,verification,advice,lookahead",
     bank: Annotated[Path | None, typer.Option(help="Experience for the part advice.", dir_okay=False)] = None,
-    out: Annotated[Path | None, typer.Option(callback=_writable, help="File of results (JSON lines).")] = None,
-    markdown: Annotated[Path | None, typer.Option(callback=_writable, help="Write the table to this file.")] = None,
+    out: Annotated[Path | None, typer.Option(callback=writable, help="File of results (JSON lines).")] = None,
+    markdown: Annotated[Path | None, typer.Option(callback=writable, help="Write the table to this file.")] = None,
     error_file: Annotated[
-        Path | None, typer.Option("--errors", callback=_writable, help="Write every failed sample to this file.")
+        Path | None, typer.Option("--errors", callback=writable, help="Write every failed sample to this file.")
     ] = None,
     runs: Annotated[Path, typer.Option(help="Folder for results without --out.")] = Path("runs"),
 ) -> None:  # fmt: skip
@@ -72,14 +75,14 @@ def alfred(
     try:
         results = _run(locals())
     except (EngineMissingError, EncoderMissingError, ModelUnavailableError) as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     made = report.make_report(results)
     if markdown is not None:
-        markdown.write_text(report.markdown(made), encoding="utf-8")
+        write_atomically(markdown, report.markdown(made))
     if error_file is not None:
-        error_file.write_text(report.errors_markdown(results), encoding="utf-8")
+        write_atomically(error_file, report.errors_markdown(results))
     report.show(made, console)
     if stop():
         raise typer.Exit(130)
@@ -112,6 +115,7 @@ def _run(given: dict[str, Any]) -> Any:
 
 def _planner(given: dict[str, Any], annotations: Any, engine: Any) -> tuple[Any, dict[str, Any]]:
     """Return what makes planners, and what the header says of them."""
+    from graph_planner_ros.benchmarks.alfred.action_run import actions_factory
     from graph_planner_ros.benchmarks.alfred.evaluation import llm_factory, memplan_factory
     from graph_planner_ros.benchmarks.alfred.session import advice_factory, model_planning
     from graph_planner_ros.language.models import ModelOptions, make_language_model
@@ -119,8 +123,9 @@ def _planner(given: dict[str, Any], annotations: Any, engine: Any) -> tuple[Any,
     timeout = given["plan_timeout"]
     if given["planner"] == "memplan":
         return memplan_factory(annotations, engine, timeout), {}
-    if given["planner"] != "llm":
-        raise ValueError(f"there is no planner {given['planner']!r}; there are: memplan, llm")
+    factories = {"llm": llm_factory, "llm_actions": actions_factory}
+    if given["planner"] not in factories:
+        raise ValueError(f"there is no planner {given['planner']!r}; there are: memplan, {', '.join(factories)}")
     planning = model_planning(given["parts"], given["model_timeout"])
     options = ModelOptions(
         given["backend"], given["model"], given["endpoint"], given["model_timeout"], cache=given["cache"]
@@ -129,7 +134,7 @@ def _planner(given: dict[str, Any], annotations: Any, engine: Any) -> tuple[Any,
     advice, bank = advice_factory(annotations.domain, given["bank"] if planning.advice else None)
     described = {name: value for name, value in options.described().items() if name != "cache"}
     more = {"with": given["parts"], "model": model.name, "model_options": described, "bank": bank}
-    return llm_factory(annotations, engine, timeout, model, planning, advice), more
+    return factories[given["planner"]](annotations, engine, timeout, model, planning, advice), more
 
 
 def _command(endpoint: str) -> tuple[str, ...]:
@@ -147,12 +152,12 @@ def _tell(number: int) -> None:
 
 def alfred_compose(
     data: Data,
-    out: Annotated[Path, typer.Option(callback=_writable, help="File to write (JSON lines).")],
+    out: Annotated[Path, typer.Option(callback=writable, help="File to write (JSON lines).")],
     split: Annotated[str, typer.Option(help="Split, if --data is a folder.")] = "train",
     samples: Annotated[int, typer.Option(help="How many.", min=1)] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.", min=0)] = 0,
     engine: Engine = "auto", effort: Effort = 0.1,
-    plan_timeout: Annotated[float, typer.Option(help="Seconds for one planning call.", min=0.1)] = 10.0,
+    plan_timeout: PlanTimeout = 10.0,
 ) -> None:  # fmt: skip
     """Compose long instructions, two to four ALFRED goals for one room, with plans that were verified."""
     from graph_planner_ros.benchmarks.alfred.annotation_map import load_map
@@ -181,9 +186,9 @@ def alfred_compose(
         }
         write_samples(out, found, about)
     except EngineMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     horizons = sorted({sample.horizon for sample in found})
     console.print(f"{out}: {len(found)} samples of {about['types']} types, {horizons[0]} to {horizons[-1]} subtasks")
     for reason, count in sorted(composer.refused.items(), key=lambda item: -item[1]):

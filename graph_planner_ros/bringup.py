@@ -52,14 +52,18 @@ HOUSEHOLD = "household"
 ARGUMENTS = (
     Argument("sim", "mujoco", "what stands for the robot: a simulator, or a text world, whose words stand for "
              "perception too; none: a real robot's bridge runs elsewhere", ("mujoco", "none", *TEXT_WORLDS)),
-    Argument("planner", "memplan", "planning method; llm: a language model proposes and the task graph decides",
-             ("memplan", "llm")),
+    Argument("planner", "memplan", "planning method; llm: a language model proposes plans; llm_actions: it chooses one "
+             "action at a time; nothing counts that is not verified", ("memplan", "llm", "llm_actions")),
     Argument("reader", "auto", "how instructions are read: rules, trained, or what is surer",
              ("auto", "rules", "trained")),
-    Argument("model", "", "planner llm: the model, as its server calls it, or a file for llama_cpp"),
-    Argument("model_backend", "openai", "planner llm: openai (any server with that protocol), transformers, llama_cpp",
-             ("openai", "transformers", "llama_cpp")),
-    Argument("model_endpoint", "", "planner llm: base URL of the server; empty: OPENAI_BASE_URL"),
+    Argument("model", "", "language model of llm, llm_actions and model_places: its server's name for it, or a file"),
+    Argument("model_backend", "openai", "where the model runs: openai (any server with that protocol), transformers, "
+             "llama_cpp", ("openai", "transformers", "llama_cpp")),
+    Argument("model_endpoint", "", "base URL of the model's server; empty: OPENAI_BASE_URL"),
+    Argument("model_places", "false", "ask the model where things are likely to be that nobody has seen",
+             BOOLEAN, "bool"),
+    Argument("model_key_objects", "false", "llm, llm_actions: ask the model first which classes matter for the task",
+             BOOLEAN, "bool"),
     Argument("engine", "auto", "planning engine: auto, mimir or fast_downward; or module:function", kind="engine"),
     Argument("domain", "", "planning domain: a folder under config/domains, or a path; empty: that of the text "
              f"world, else {HOUSEHOLD}"),
@@ -227,6 +231,7 @@ def nodes(arguments: Mapping[str, str]) -> list[NodeSpec]:
         specs.append(_node("graph_memory", "nodes.graph_memory", {**time, **domain, **bank}, stop_order=1))
     names = ("planner", "engine", "reader", "model", "model_backend", "model_endpoint")
     method: dict[str, ParameterValue] = {name: arguments[name] for name in names}
+    method.update({name: arguments[name] == "true" for name in ("model_places", "model_key_objects")})
     specs.append(_node("planner", "nodes.planner", {**time, **domain, **method, **memory}))
     return specs
 

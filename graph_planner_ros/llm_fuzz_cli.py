@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, writable
+from graph_planner_ros.domain.files import write_atomically
 
 
 def llm_fuzz(
@@ -18,27 +19,31 @@ def llm_fuzz(
         str, typer.Option(help="Planning domain: a folder under config/domains, or a path.")
     ] = "household",
     engine: Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")] = "auto",
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results to this file as JSON.")] = None,
+    parts: Annotated[
+        str, typer.Option(help="What the model is asked for: plans, actions, key_objects, places, revisions; all.")
+    ] = "all",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", callback=writable, help="Write the results to this file as JSON.")
+    ] = None,
 ) -> None:
     """Give the planner made-up, broken and malicious answers, and judge each plan anew; exit code 1 if one is wrong."""
-    from graph_planner_ros.benchmarks.llm_fuzz import fuzz_planner, print_fuzz
+    from graph_planner_ros.benchmarks.llm_fuzz import PARTS, fuzz_planner, print_fuzz
     from graph_planner_ros.domain.domain import load_domain
     from graph_planner_ros.domain.schema import DomainError
     from graph_planner_ros.planning.engines import EngineMissingError, make_engine
 
     console = Terminal(highlight=False)
-    if json_file is not None and (json_file.is_dir() or not json_file.absolute().parent.is_dir()):
-        raise fail(f"{json_file} cannot be written: it is a folder, or its folder does not exist", 2)
     try:
         chosen, searching = load_domain(domain), make_engine(engine)
-        report = fuzz_planner(chosen, searching, count, seed, errors.print, console.stop_signal())
+        named = PARTS if parts == "all" else tuple(name.strip() for name in parts.split(",") if name.strip())
+        report = fuzz_planner(chosen, searching, count, seed, errors.print, console.stop_signal(), named)
     except (DomainError, ValueError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     except EngineMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     print_fuzz(report, console)
     if json_file is not None:
-        json_file.write_text(json.dumps(report.as_json(), indent=2) + "\n")
+        write_atomically(json_file, json.dumps(report.as_json(), indent=2) + "\n")
     if report.answers < count:
         raise typer.Exit(130)
     raise typer.Exit(0 if report.clean else 1)

@@ -1,35 +1,38 @@
 """Does anything that a language model says get past the planner? Thousands of made-up answers, each plan judged anew.
 
-The answers go through `LlmPlanner` in kitchens whose names, scene and instruction try to talk the model into something.
+The answers go through all that asks a model: `LlmPlanner`, and in `llm_fuzz_questions` choices of actions, key objects,
+guesses of places and revisions, in kitchens whose names, scene and instruction try to talk the model into something.
 Of each plan it is checked, with nothing but the domain's actions, that it can be carried out and reaches the goal.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import Console
 
 from graph_planner_ros.benchmarks.generated import generate_goals, generate_world
-from graph_planner_ros.benchmarks.model_outputs import INJECTIONS, AnswerMaker, MadeAnswer
+from graph_planner_ros.benchmarks.llm_fuzz_questions import QUESTIONS, Findings, FuzzModel, FuzzTask, reading_seconds
+from graph_planner_ros.benchmarks.model_objects import ObjectMaker
+from graph_planner_ros.benchmarks.model_outputs import INJECTIONS, AnswerMaker
 from graph_planner_ros.console import table
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import goal_holds
 from graph_planner_ros.domain.state import successor, unmet_preconditions
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
-from graph_planner_ros.language.models import Reply, ReplyStatus, Request
 from graph_planner_ros.planning.engines.base import Engine
 from graph_planner_ros.planning.hypotheses import with_hypotheses
 from graph_planner_ros.planning.llm import LlmPlanner, ModelPlanning, Names, read_plan
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.problem import bind_placeholders, is_excluded
-from graph_planner_ros.planning.result import PlanningResult, PlanningStatus
+from graph_planner_ros.planning.result import ModelRound, PlanningResult, PlanningStatus
 from graph_planner_ros.planning.supposing import Evidence
-from graph_planner_ros.planning.task_graph import KnownThings, Subtask, TaskGraph, implied_parameters, subtasks_of
+from graph_planner_ros.planning.task_graph import KnownThings, TaskGraph, implied_parameters, subtasks_of
 from graph_planner_ros.scene.graph import SceneGraph, SceneNode
 
 TASKS = 24
@@ -38,23 +41,9 @@ MOST_TEXT, MOST_PROMPT = 10_000, 100_000
 """Characters of a round in the trace, and of a question, that are still bounded."""
 MOST_READING = 2.0
 """Seconds of the processor after which an answer counts as too dear to read."""
-_SICK = 0.03
-"""Share of the questions at which the endpoint is ill instead."""
-
-
-@dataclass(frozen=True)
-class FuzzTask:
-    """A task in which a model is asked; ``plan`` is right, ``excluded`` holds an action that must not be used.
-
-    ``names``: classes and instances that a plan may speak of.
-    """
-
-    state: SymbolicState
-    goal: Goal
-    evidence: Evidence
-    plan: tuple[Subtask, ...]
-    excluded: tuple[GroundAction, ...]
-    names: tuple[str, ...]
+PLANS = "plans"
+PARTS = (PLANS, *QUESTIONS)
+"""What a model is asked for."""
 
 
 @dataclass
@@ -78,9 +67,10 @@ class FuzzReport:
 
     Attributes:
         answers: that were given. plans: that were asked for. seed: of everything.
+        asked: part -> times that it was asked for. counted: part -> times that what the model said counted.
         raised: exceptions out of the planner. caught: those that it caught itself and should not have had.
         wrong: plans that cannot be carried out, miss the goal or use what is excluded; none at all. unbounded: texts or
-            questions that are too long, answers that are too dear to read. Each with the number of the plan.
+            questions that are too long, answers that are too dear to read. Each with the part and its number.
         proposed, completed, searched: plans as the model said, completed by search, and by MemPlan alone.
         times: seconds for each plan. rows: by (part, kind).
     """
@@ -88,6 +78,8 @@ class FuzzReport:
     seed: int
     answers: int = 0
     plans: int = 0
+    asked: dict[str, int] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
     raised: list[str] = field(default_factory=list)
     caught: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -116,24 +108,35 @@ def fuzz_planner(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
+    parts: Sequence[str] = PARTS,
 ) -> FuzzReport:
-    """Give ``count`` answers to the planner, up to three for a plan.
+    """Give ``count`` answers, up to three for a plan, an action or a revision.
 
     Args:
         domain: must have hypotheses, for the worlds. engine: of planner and judge. seed: of worlds and answers.
-        progress: is told now and then. stop: ends it early.
+        progress: is told now and then. stop: ends it early. parts: of `PARTS`, in turn.
+
+    Raises:
+        ValueError: naming what is no part.
     """
+    if wrong := sorted(set(parts) - set(PARTS)) or not parts:
+        raise ValueError(f"a model is asked for {', '.join(PARTS)}, not for {wrong if parts else 'nothing'}")
     rng = random.Random(seed)
     report = FuzzReport(seed)
     tasks = list(_tasks(domain, engine, rng))
     graph = TaskGraph.of(domain)
-    while report.answers < count and not stop():
-        task = tasks[report.plans % len(tasks)]
+    for turn in itertools.count():
+        if report.answers >= count or stop():
+            break
+        part, task = parts[turn % len(parts)], tasks[turn // len(parts) % len(tasks)]
         maker = AnswerMaker(rng, [*graph.by_action, *implied_parameters(domain)], task.names)
-        model = _FuzzModel(maker, task.plan, rng)
-        _one(domain, engine, graph, task, model, report)
-        if progress is not None and report.plans % 250 == 0:
-            progress(f"{report.answers} answers, {report.plans} plans")
+        model = FuzzModel(ObjectMaker(rng, maker, task.plan).make, rng)
+        if part == PLANS:
+            _one(domain, engine, graph, task, model, report)
+        else:
+            _question(domain, engine, part, task, model, report)
+        if progress is not None and (turn + 1) % 500 == 0:
+            progress(f"{report.answers} answers, {turn + 1} questions")
     return report
 
 
@@ -143,9 +146,13 @@ def print_fuzz(report: FuzzReport, console: Console) -> None:
         (part, kind, str(row.answers), str(row.taken), f"{1000 * row.reading:.0f}", f"{row.seconds:.2f}")
         for (part, kind), row in sorted(report.rows.items())
     ]
-    title = f"{report.answers} answers for {report.plans} plans, seed {report.seed}"
+    title = f"{report.answers} answers for {sum(report.asked.values())} questions, seed {report.seed}"
     columns = ("part", "kind", "answers", "taken as they are", "longest reading ms", "longest plan s")
     console.print(table(title, columns, rows))
+    for part, asked in report.asked.items():
+        console.print(
+            f"{part}: asked for {asked} times, what the model said counted {report.counted.get(part, 0)} times"
+        )
     times = sorted(report.times) or [0.0]
     console.print(
         f"plans as the model said {report.proposed}, completed by search {report.completed}, MemPlan alone "
@@ -162,34 +169,8 @@ def print_fuzz(report: FuzzReport, console: Console) -> None:
             console.print(f"  {text[:300]!r}", markup=False)
 
 
-class _FuzzModel:
-    """Says made-up answers, is ill now and then, and raises now and then."""
-
-    name = "fuzz"
-
-    def __init__(self, maker: AnswerMaker, plan: tuple[Subtask, ...], rng: random.Random) -> None:
-        self._maker, self._plan, self._rng = maker, plan, rng
-        self.said: list[MadeAnswer] = []
-        self.longest_question = 0
-        self.broken = False
-
-    def ask(self, request: Request, *, timeout: float | None = None, cancel: Any = None) -> Reply:
-        del timeout, cancel
-        self.longest_question = max(self.longest_question, sum(len(item.content) for item in request.messages))
-        made = self._maker.make(self._plan)
-        self.said.append(made)
-        if self._rng.random() < _SICK:
-            statuses = [status for status in ReplyStatus if status is not ReplyStatus.CANCELLED]
-            status = self._rng.choice((*statuses, None))
-            if status is None:
-                self.broken = True
-                raise RuntimeError(self._rng.choice(INJECTIONS))
-            return Reply(status, made.text, self._rng.choice(INJECTIONS), model=self.name)
-        return Reply(ReplyStatus.ANSWERED, made.text, model=self.name)
-
-
 def _one(
-    domain: Domain, engine: Engine, graph: TaskGraph, task: FuzzTask, model: _FuzzModel, report: FuzzReport
+    domain: Domain, engine: Engine, graph: TaskGraph, task: FuzzTask, model: FuzzModel, report: FuzzReport
 ) -> None:
     """Ask for one plan and judge it."""
     planner = LlmPlanner(domain, engine, model, MemPlan(domain, engine), graph, ModelPlanning(timeout=60.0))
@@ -205,15 +186,10 @@ def _one(
     report.answers += len(model.said)
     report.times.append(spent)
     taken = result is not None and result.engine.startswith("llm") and "completed by search" not in result.reason
+    report.asked[PLANS] = report.asked.get(PLANS, 0) + 1
+    report.counted[PLANS] = report.counted.get(PLANS, 0) + taken
     names = Names([*graph.by_action, *implied_parameters(domain)], task.names)
-    for place, made in enumerate(model.said):
-        last = place == len(model.said) - 1
-        reading = _reading_time(made.text, names, number, report)
-        for part in ("change", "form", "wrapping", "damage"):
-            row = report.rows.setdefault((part, getattr(made, part)), FuzzRow())
-            row.answers += 1
-            row.taken += taken and last
-            row.reading, row.seconds = max(row.reading, reading), max(row.seconds, spent)
+    _note(model, taken, spent, lambda text: _reading_time(text, names, number, report), report)
     if result is None:
         return
     report.proposed += taken
@@ -224,11 +200,58 @@ def _one(
     problem = judge(domain, task, result)
     if problem:
         report.wrong.append(f"{number}: {problem}")
+    _check_bounds(number, model, result.rounds, result.reason, report)
+
+
+def _question(domain: Domain, engine: Engine, part: str, task: FuzzTask, model: FuzzModel, report: FuzzReport) -> None:
+    """Ask for something else than a plan and judge what comes of it."""
+    number = f"{part} {report.asked.get(part, 0)}"
+    report.asked[part] = report.asked.get(part, 0) + 1
+    started = time.perf_counter()
+    try:
+        found = QUESTIONS[part](domain, engine, task, model, lambda case, result: judge(domain, case, result))
+    except Exception as error:
+        report.raised.append(f"{number}: {type(error).__name__}: {error}")
+        found = Findings()
+    spent = time.perf_counter() - started
+    report.answers += len(model.said)
+    report.times.append(spent)
+    report.counted[part] = report.counted.get(part, 0) + found.taken
+
+    def read(text: str) -> float:
+        seconds = reading_seconds(part, text)
+        if seconds > MOST_READING:
+            report.unbounded.append(f"{number}: {seconds:.1f} s to read {len(text)} characters: {text[:80]!r}")
+        return seconds
+
+    _note(model, found.taken, spent, read, report)
+    report.wrong += [f"{number}: {text}" for text in found.wrong]
+    failed = [text for item in found.rounds if item.status == "failed" for text in item.problems]
+    failed += [found.reason] if "failed: " in found.reason else []
+    if failed and not model.broken:
+        report.caught.append(f"{number}: {failed[0]}")
+    _check_bounds(number, model, found.rounds, found.reason, report)
+
+
+def _note(model: FuzzModel, taken: bool, spent: float, read: Callable[[str], float], report: FuzzReport) -> None:
+    """Enter what a model said into the rows, each answer with the seconds of the processor that it takes to read."""
+    for place, made in enumerate(model.said):
+        last = place == len(model.said) - 1
+        reading = read(made.text)
+        for part in ("change", "form", "wrapping", "damage"):
+            row = report.rows.setdefault((part, getattr(made, part)), FuzzRow())
+            row.answers += 1
+            row.taken += taken and last
+            row.reading, row.seconds = max(row.reading, reading), max(row.seconds, spent)
+
+
+def _check_bounds(number: str, model: FuzzModel, rounds: Sequence[ModelRound], reason: str, report: FuzzReport) -> None:
+    """Enter questions and published texts that are too long."""
     if model.longest_question > MOST_PROMPT:
         report.unbounded.append(f"{number}: a question of {model.longest_question} characters")
-    longest = max((len(item.text) + sum(map(len, item.problems)) for item in result.rounds), default=0)
-    if longest + len(result.reason) > 2 * MOST_TEXT:
-        report.unbounded.append(f"{number}: {longest} characters of a round, {len(result.reason)} of the reason")
+    longest = max((len(item.text) + sum(map(len, item.problems)) for item in rounds), default=0)
+    if longest + len(reason) > 2 * MOST_TEXT:
+        report.unbounded.append(f"{number}: {longest} characters of a round, {len(reason)} of the reason")
 
 
 def _reading_time(text: str, names: Names, number: str, report: FuzzReport) -> float:
@@ -285,7 +308,7 @@ def _tasks(domain: Domain, engine: Engine, rng: random.Random) -> Iterator[FuzzT
         plan = subtasks_of(domain, found.steps, labels)
         excluded = _excluded(domain, engine, state, goal, found)
         evidence = Evidence(instruction=rng.choice(INJECTIONS), scene=_scene(rng))
-        yield FuzzTask(state, goal, evidence, plan, excluded, tuple(sorted({*labels, *labels.values()})))
+        yield FuzzTask(state, goal, evidence, plan, excluded, tuple(sorted({*labels, *labels.values()})), found)
         made += 1
 
 

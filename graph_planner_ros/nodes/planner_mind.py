@@ -15,14 +15,14 @@ from graph_planner_ros.domain.symbols import Goal
 from graph_planner_ros.language.instruction import ParseStatus
 from graph_planner_ros.language.interface import ObservationParser
 from graph_planner_ros.language.world_goals import InstructionReader
-from graph_planner_ros.nodes.planner_parameters import ModelUse
+from graph_planner_ros.nodes.planner_parameters import LLM, LLM_ACTIONS, ModelUse
 from graph_planner_ros.nodes.task_messages import fill_preview
 from graph_planner_ros.nodes.told_experience import ToldExperience
 from graph_planner_ros.nodes.world_task import WorldTask
 from graph_planner_ros.nodes.world_texts import WorldTexts
+from graph_planner_ros.planning.advice import Advice
 from graph_planner_ros.planning.engines import make_engine
-from graph_planner_ros.planning.llm import LlmPlanner
-from graph_planner_ros.planning.llm.replanning import Reviser
+from graph_planner_ros.planning.llm import ActionPlanner, GuessingPlanner, LlmPlanner, ModelExperience, Reviser
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.planner import Planner
@@ -49,7 +49,7 @@ class PlannerMind:
 
     Attributes:
         reader: of instructions. text_parser, texts: of a text world, and what it said; None elsewhere.
-        model: that proposes plans, and how it is asked; None: MemPlan plans alone.
+        model: a language model, and what it is used for; None: nothing.
         experience: what the graph memory tells; None: nothing.
         positive, negative: MemPlan's memories, which outlive a task.
     """
@@ -109,8 +109,13 @@ class PlannerMind:
     def _session(
         self, instruction: str, goals: tuple[Goal, ...], negative: NegativeMemory, cancel: threading.Event | None
     ) -> TaskSession:
-        options = self.options
-        advice = self.experience.advice() if self.experience is not None else None
+        options, use = self.options, self.model
+        advice, guesses = self.experience.advice() if self.experience is not None else None, None
+        if use is not None and use.guesses:
+            # planning waits for the guesses: it and the questions about the plan must have time left
+            allowance = min(use.planning.timeout / 3, options.planning_timeout / 2)
+            guesses = ModelExperience(use.model, self.experience, timeout=allowance, allowance=allowance)
+            advice = Advice(self.domain, guesses)
         memplan = MemPlan(
             self.domain,
             self.engine,
@@ -123,11 +128,15 @@ class PlannerMind:
         )
         planner: Planner = memplan
         reviser = None
-        if self.model is not None:
-            use = self.model
+        if use is not None and use.method == LLM:
             planner = LlmPlanner(self.domain, self.engine, use.model, memplan, options=use.planning)
-            if use.revises:
-                reviser = Reviser(self.domain, self.engine, use.model, timeout=use.planning.timeout)
+        elif use is not None and use.method == LLM_ACTIONS:
+            planner = ActionPlanner(self.domain, self.engine, use.model, memplan, use.planning)
+        if use is not None and use.revises:
+            timeout, rounds = use.planning.timeout, use.planning.rounds
+            reviser = Reviser(self.domain, self.engine, use.model, timeout=timeout, rounds=rounds)
+        if guesses is not None:
+            planner = GuessingPlanner(planner, guesses)
         return TaskSession(
             self.domain,
             planner,
@@ -135,6 +144,7 @@ class PlannerMind:
             list(goals),
             max_replans=options.max_replans,
             max_failures=options.max_failures,
+            replan_every_step=use is not None and use.method == LLM_ACTIONS,
             reviser=reviser,
             cancel=cancel,
         )

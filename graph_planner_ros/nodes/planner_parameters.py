@@ -17,38 +17,41 @@ from graph_planner_ros.planning.llm import ModelPlanning
 from graph_planner_ros.planning.memplan import BEAM
 from graph_planner_ros.planning.session import MAX_FAILURES
 
-MEMPLAN, LLM = "memplan", "llm"
-METHODS = (MEMPLAN, LLM)
+MEMPLAN, LLM, LLM_ACTIONS = "memplan", "llm", "llm_actions"
+METHODS = (MEMPLAN, LLM, LLM_ACTIONS)
 
 PARAMETERS = (
     Param("domain", "household", "planning domain: a folder under config/domains, or a path"),
     Param(
         "planner",
         "memplan",
-        "planning method: memplan, or llm: a language model proposes and the task graph decides",
+        "planning method: memplan; llm: a language model proposes plans and the task graph decides; llm_actions: it "
+        "chooses one action at a time, and the verifier decides",
         choices=METHODS,
     ),
     Param("reader", "auto", "how instructions are read: auto, rules or trained", choices=READERS),
-    Param("model", "", "planner llm: the language model, as its server calls it, or a file for llama_cpp"),
+    Param("model", "", "language model of llm, llm_actions and model_places: its server's name for it, or a file"),
     Param(
         "model_backend",
         "openai",
-        "planner llm: openai (any server with that protocol), transformers or llama_cpp",
+        "where the model runs: openai (any server with that protocol), transformers or llama_cpp",
         choices=("openai", "transformers", "llama_cpp"),
     ),
-    Param("model_endpoint", "", "planner llm: base URL of the server; empty: OPENAI_BASE_URL"),
+    Param("model_endpoint", "", "base URL of the model's server; empty: OPENAI_BASE_URL"),
     Param(
         "model_timeout",
         20.0,
-        "planner llm: seconds of wall time for all questions about one plan; then memplan plans",
+        "seconds of wall time for all questions to the model about one plan or action; then memplan plans",
         0.1,
         600.0,
     ),
-    Param(
-        "model_rounds", 3, "planner llm: answers that may be corrected before the planning engine completes them", 1, 10
-    ),
+    Param("model_rounds", 3, "questions to the model about one plan, action or revision, with what was wrong", 1, 10),
     Param("model_replanning", True, "planner llm: ask the model after each subtask or failure whether the plan stays"),
-    Param("model_cache", "", "planner llm: folder of answers that are not asked for again; empty: none"),
+    Param("model_places", False, "any planner: ask the model where things are likely to be that nobody has seen"),
+    Param(
+        "model_key_objects", False, "llm, llm_actions: ask first which classes matter; show it only what is about them"
+    ),
+    Param("model_cache", "", "folder of the model's answers that are not asked for again; empty: none"),
     Param("engine", "auto", "auto, mimir or fast_downward; or module:function that makes an engine"),
     Param("planning_timeout", 30.0, "seconds of wall time that one planner call may take", 0.05, 3600.0),
     Param("max_replans", 30, "plans that may be replaced in one task before it fails", 0, 1000),
@@ -67,11 +70,18 @@ PARAMETERS = (
 
 @dataclass(frozen=True)
 class ModelUse:
-    """A language model that plans: how it is asked, and whether it is also asked to revise plans."""
+    """A language model and what it is used for.
+
+    Attributes:
+        method: planning method, one of `METHODS`. planning: how the model is asked for plans and actions.
+        revises: it is asked whether plans stay. guesses: it is asked where things are that nobody has seen.
+    """
 
     model: LanguageModel
+    method: str
     planning: ModelPlanning
     revises: bool
+    guesses: bool
 
 
 def open_reader(domain: Domain, kind: str) -> tuple[InstructionReader, ObservationParser | None]:
@@ -85,7 +95,7 @@ def open_reader(domain: Domain, kind: str) -> tuple[InstructionReader, Observati
 
 
 def open_model(value: Callable[[str], Any]) -> ModelUse | None:
-    """Return the language model that plans, and how it is asked; None with another method.
+    """Return the language model and what it is used for; None if nothing asks it.
 
     Args:
         value: returns the value of a parameter.
@@ -93,7 +103,8 @@ def open_model(value: Callable[[str], Any]) -> ModelUse | None:
     Raises:
         ModelUnavailableError: with one sentence that says what is missing.
     """
-    if value("planner") != LLM:
+    method, guesses = str(value("planner")), bool(value("model_places"))
+    if method == MEMPLAN and not guesses:
         return None
     cache = str(value("model_cache"))
     timeout = float(value("model_timeout"))
@@ -104,5 +115,7 @@ def open_model(value: Callable[[str], Any]) -> ModelUse | None:
         timeout=timeout,
         cache=Path(cache).expanduser() if cache else None,
     )
-    planning = ModelPlanning(timeout=timeout, rounds=int(value("model_rounds")))
-    return ModelUse(make_language_model(options), planning, bool(value("model_replanning")))
+    key_objects = bool(value("model_key_objects"))
+    planning = ModelPlanning(timeout=timeout, rounds=int(value("model_rounds")), key_objects=key_objects)
+    revises = method == LLM and bool(value("model_replanning"))
+    return ModelUse(make_language_model(options), method, planning, revises, guesses)

@@ -163,7 +163,8 @@ class TaskRunner:
                 self.status, self.reason = TaskStatus.INSTRUCTION_NOT_UNDERSTOOD, parsed.reason
             else:
                 decision = self._carry_out(parsed, self._first_graph(started))
-                self.status, self.reason = decision.status, decision.reason
+                # what was guessed, or left out of the instruction, is told with the outcome
+                self.status, self.reason = decision.status, "; ".join(filter(None, (decision.reason, *parsed.notes)))
         except TaskCancelled as cancelled:
             self.status, self.reason = TaskStatus.CANCELLED, str(cancelled)
         except NodeLost as lost:

@@ -83,9 +83,15 @@ class ToldExperience:
             return {place: known[place] for place in candidates if place in known}
 
     def retrieve(
-        self, scene: SceneGraph, state: SymbolicState, goals: Sequence[Goal], *, count: int
+        self,
+        scene: SceneGraph,
+        state: SymbolicState,
+        goals: Sequence[Goal],
+        *,
+        count: int,
+        before: str | None = None,
     ) -> list[RetrievedAction]:
-        """Return what was told and applies; see `planning.advice.Experience`."""
+        """Return what was told and applies; see `planning.advice.Experience`. The memory knows itself what was done."""
         with self._lock:
             actions = self._actions
         return [item for item in actions if is_applicable(self._domain, state, item.action)][:count]

@@ -13,7 +13,7 @@ from graph_planner_ros.planning.supposing import Evidence
 
 
 class Planner(Protocol):
-    """Makes verified plans; `MemPlan` is one, and `LlmPlanner`."""
+    """Makes verified plans; `MemPlan` is one, and those of `planning.llm`."""
 
     @property
     def positive(self) -> PositiveMemory:

@@ -74,8 +74,9 @@ class ModelRound:
     """One question to a language model and what came of its answer.
 
     Attributes:
-        number: from 1. model: its name. status: of its reply, in lower case (``answered``, ``timed_out``, ...).
-        text: what it said, cut short. problems: why its plan was not taken, a sentence each; empty if it was.
+        number: from 1; 0: not about a plan, but about key objects or places to look at. model: its name.
+        status: of its reply, in lower case (``answered``, ``timed_out``, ...).
+        text: what it said, cut short. problems: why it was not taken, a sentence each; empty if it was.
         prompt_tokens, completion_tokens: as the endpoint counts. latency: seconds. cached: it was not asked again.
     """
 

@@ -12,12 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from graph_planner_ros.benchmarks.alfred.data import AlfredDataError, Trajectory
 from graph_planner_ros.domain.domain import Domain, load_domain
 from graph_planner_ros.domain.paths import find_config
 from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable
+from graph_planner_ros.domain.yaml_files import read_yaml
 
 FILE = Path("benchmarks") / "alfred.yaml"
 OBJECT = "object_target"
@@ -140,10 +139,7 @@ def load_map(path: Path | None = None) -> AnnotationMap:
         AlfredDataError: naming the entry that is wrong.
     """
     path = path or find_config(FILE)
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise AlfredDataError(f"{path} cannot be read: {error}") from None
+    raw = read_yaml(path, AlfredDataError)
     try:
         return _read(raw)
     except (KeyError, TypeError, AttributeError, ValueError) as error:

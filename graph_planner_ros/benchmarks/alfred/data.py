@@ -7,13 +7,13 @@ things with counts), ``fixtures`` (classes of fixed things), ``annotations`` (``
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from graph_planner_ros.domain.json_files import parse_object, read_lines
 
 SUFFIXES = (".jsonl.gz", ".jsonl")
 
@@ -72,24 +72,9 @@ def data_file(data: Path, split: str) -> Path:
 def file_hash(path: Path) -> str:
     """Return 16 hexadecimal digits of the SHA-256 of what a file holds, unpacked."""
     digest = hashlib.sha256()
-    for line in read_lines(path):
+    for line in read_lines(path, AlfredDataError):
         digest.update(line)
     return digest.hexdigest()[:16]
-
-
-def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, unpacked if it is compressed.
-
-    Raises:
-        AlfredDataError: if it cannot be read or unpacked.
-    """
-    try:
-        with path.open("rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
-            yield from file
-    except (OSError, EOFError) as error:
-        raise AlfredDataError(f"{path} cannot be read: {error}") from None
 
 
 def read_trajectories(path: Path) -> list[Trajectory]:
@@ -100,32 +85,18 @@ def read_trajectories(path: Path) -> list[Trajectory]:
     """
     found: list[Trajectory] = []
     names: set[str] = set()
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, AlfredDataError), 1):
         if not line.strip():
             continue
-        trajectory = trajectory_of(parse_object(line, f"{path}, line {number}"), f"{path}, line {number}")
+        where = f"{path}, line {number}"
+        trajectory = trajectory_of(parse_object(line, where, AlfredDataError), where)
         if trajectory.name in names:
-            raise AlfredDataError(f"{path}, line {number}: the id {trajectory.name!r} occurs twice")
+            raise AlfredDataError(f"{where}: the id {trajectory.name!r} occurs twice")
         names.add(trajectory.name)
         found.append(trajectory)
     if not found:
         raise AlfredDataError(f"{path} holds no trajectories")
     return found
-
-
-def parse_object(line: bytes, where: str) -> dict[str, Any]:
-    """Return the JSON object of a line.
-
-    Raises:
-        AlfredDataError: if it is none.
-    """
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise AlfredDataError(f"{where}: no JSON ({error})") from None
-    if not isinstance(content, dict):
-        raise AlfredDataError(f"{where}: expected a JSON object, found {type(content).__name__}")
-    return content
 
 
 def trajectory_of(content: Mapping[str, Any], where: str) -> Trajectory:

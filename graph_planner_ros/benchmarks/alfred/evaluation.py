@@ -49,9 +49,10 @@ class Outcome:
         status: empty while nothing went wrong. reason: a sentence.
         goals: as understood; ``understood``: the same in words.
         actions: the whole plan. confidence, question: of the reader.
-        tokens: of a language model. rounds: its answers. model_first: its first answer was a right plan for every goal;
-            model_own: one of its answers was. seconds: of understanding and of planning, wall time. cpu_seconds: of
-            both together, of the processor; it says more where other programs run beside.
+        tokens: of a language model. rounds: its answers. model_first: its first answer was right, for every plan and
+            action that it was asked for; model_own: one of its answers was.
+        seconds: of understanding and of planning, wall time. cpu_seconds: of both together, of the processor; it says
+            more where other programs run beside.
     """
 
     status: str = ""
@@ -181,9 +182,9 @@ def plan_goals(domain: Domain, planner: Planner, evidence: Evidence, state: Symb
                 result = planner(evidence, state, goal)
             outcome.tokens += sum(item.prompt_tokens + item.completion_tokens for item in result.rounds)
             outcome.rounds += result.rounds
-            own = bool(result.rounds) and not result.rounds[-1].problems
-            owns.append(own)
-            firsts.append(own and len(result.rounds) == 1)
+            questions = _questions(result.rounds)
+            owns.append(bool(questions) and not any(rounds[-1].problems for rounds in questions))
+            firsts.append(owns[-1] and all(len(rounds) == 1 for rounds in questions))
             outcome.model_first, outcome.model_own = all(firsts), all(owns)
             outcome.by_clock |= result.by_clock
             if result.status is not PlanningStatus.SOLVED:
@@ -199,6 +200,17 @@ def plan_goals(domain: Domain, planner: Planner, evidence: Evidence, state: Symb
         else:
             outcome.status, outcome.reason = NO_PLAN, f"the goal is not reached after {_PARTS} plans"
             return
+
+
+def _questions(rounds: Sequence[ModelRound]) -> list[list[ModelRound]]:
+    """Return the rounds of each plan or action that a model was asked for; key objects and places are none."""
+    found: list[list[ModelRound]] = []
+    for item in rounds:
+        if item.number == 1:
+            found.append([])
+        if item.number and found:
+            found[-1].append(item)
+    return found
 
 
 def _after(domain: Domain, state: SymbolicState, actions: Sequence[GroundAction]) -> SymbolicState:

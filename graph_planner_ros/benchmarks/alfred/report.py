@@ -100,7 +100,7 @@ class Report:
 def make_report(results: Results, seed: int = 0) -> Report:
     """Compute all figures; ``seed`` is of the resampling."""
     rows = [results.raw[key] for key in sorted(results.raw)]
-    report = Report(describe(results.settings), results.settings.get("planner") == "llm")
+    report = Report(describe(results.settings), results.settings.get("planner") in ("llm", "llm_actions"))
     groups: dict[str, list[Row]] = {}
     horizons: dict[tuple[bool, int], list[Row]] = {}
     for row in rows:

@@ -17,11 +17,10 @@ from graph_planner_ros.benchmarks.alfred.data import (
     AlfredDataError,
     Fields,
     Trajectory,
-    parse_object,
-    read_lines,
     read_trajectories,
 )
 from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.domain.json_files import parse_object, read_lines
 
 COMPOSED = "alfred-composed"
 FORMAT = 1
@@ -165,15 +164,15 @@ def read_samples(path: Path, annotations: AnnotationMap) -> list[Sample]:
     Raises:
         AlfredDataError: naming the line and the field that is wrong.
     """
-    first = next(iter(read_lines(path)), b"")
-    if first.strip() and parse_object(first, f"{path}, line 1").get("kind") == "header":
+    first = next(iter(read_lines(path, AlfredDataError)), b"")
+    if first.strip() and parse_object(first, f"{path}, line 1", AlfredDataError).get("kind") == "header":
         return _read_composed(path, annotations)
     return [sample for trajectory in read_trajectories(path) for sample in samples_of(trajectory, annotations)]
 
 
 def _read_composed(path: Path, annotations: AnnotationMap) -> list[Sample]:
-    lines = iter(read_lines(path))
-    header = parse_object(next(lines), f"{path}, line 1")
+    lines = iter(read_lines(path, AlfredDataError))
+    header = parse_object(next(lines), f"{path}, line 1", AlfredDataError)
     if header.get("set") != COMPOSED or header.get("format") != FORMAT:
         raise AlfredDataError(
             f"{path} is no composed set of format {FORMAT}: its header has set {header.get('set')!r} and format "
@@ -182,7 +181,7 @@ def _read_composed(path: Path, annotations: AnnotationMap) -> list[Sample]:
     found, names = [], set()
     for number, line in enumerate(lines, 2):
         where = f"{path}, line {number}"
-        sample = sample_of(parse_object(line, where), where)
+        sample = sample_of(parse_object(line, where, AlfredDataError), where)
         for request in sample.requests:
             annotations.classes(request)
         if sample.name in names:

@@ -34,6 +34,7 @@ MODEL_PARTS = {
     "verification": "verification",
     "advice": "advice",
     "lookahead": "lookahead",
+    "key_objects": "key_objects",
 }
 """Parts of planning with a language model that can be left out: name -> field of `ModelPlanning`."""
 BARE = "bare"

@@ -1,26 +1,28 @@
 """One action chosen by a model from what can be done now and what it would lead to (GiG).
 
-The choices are P(s) = {(a, T(s, a)) : a applies in s}. Where T is not known the prompt goes without what actions lead
-to. An answer that is none of the choices never counts: the action that MemPlan would do takes its place.
+The choices are P(s) = {(a, T(s, a)) : a applies in s}, without what changes nothing. Where T is not known the prompt
+goes without what actions lead to. An answer that is none of the choices never counts: the action that MemPlan would do
+takes its place.
 """
 
 from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import describe_goal, unmet_literals
 from graph_planner_ros.domain.state import applicable_actions, effects, is_applicable
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
-from graph_planner_ros.language.models import LanguageModel, load_prompt
+from graph_planner_ros.language.models import LanguageModel, Message, load_prompt
 from graph_planner_ros.memory.lookahead import Projection, lookahead
 from graph_planner_ros.memory.state_graph import Loop
 from graph_planner_ros.memory.transition_model import TransitionModel
 from graph_planner_ros.planning.llm import prompting
-from graph_planner_ros.planning.llm.asking import ask_object, one_line
+from graph_planner_ros.planning.llm.asking import Answer, ask_object, one_line
 from graph_planner_ros.planning.problem import is_excluded
 from graph_planner_ros.planning.result import ModelRound
 from graph_planner_ros.planning.task_graph import KnownThings
@@ -50,13 +52,18 @@ class Selection:
 
     Attributes:
         action: applies in the state and is not excluded; None if cancelled or if there is nothing.
-        reason: a sentence. round: with the model; None if it was not asked.
+        reason: a sentence. rounds: with the model; none if it was not asked.
     """
 
     status: SelectionStatus
     action: GroundAction | None = None
     reason: str = ""
-    round: ModelRound | None = None
+    rounds: tuple[ModelRound, ...] = ()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the model said anything when it was asked last."""
+        return bool(self.rounds) and self.rounds[-1].status in ("answered", "truncated")
 
 
 def select_action(
@@ -71,8 +78,11 @@ def select_action(
     loop: Loop | None = None,
     excluded: Iterable[GroundAction] = (),
     transitions: TransitionModel | None = None,
+    projected: bool = True,
     limit: int = LIMIT,
     timeout: float = 20.0,
+    rounds: int = 1,
+    refuse: Callable[[GroundAction], str] | None = None,
     cancel: threading.Event | None = None,
 ) -> Selection:
     """Let a model choose the next action; never raises for what it does.
@@ -83,13 +93,16 @@ def select_action(
         scene: the state as a scene. advice_text: what memory says; from `prompting.describe_advice`.
         loop: the way that the robot has gone round, if it goes in circles.
         excluded: actions that must not be done. transitions: learned effects, for actions whose own are not told.
-        limit: actions to choose from, at least 1. timeout: seconds. cancel: ends it within a second.
+        projected: the prompt has what each action makes true.
+        limit: actions to choose from, at least 1. timeout: seconds for all questions. cancel: ends it within a second.
+        rounds: questions; why a choice does not count is told to the model with the next one.
+        refuse: says why an action that can be done is not to be done, empty if it is; it counts like any other.
 
     Raises:
-        ValueError: the limit is below 1.
+        ValueError: the limit or the rounds are below 1.
     """
-    if limit < 1:
-        raise ValueError(f"there must be at least 1 action to choose from, got a limit of {limit}")
+    if limit < 1 or rounds < 1:
+        raise ValueError(f"there must be at least 1 action to choose from, and 1 round, got {limit} and {rounds}")
     banned = tuple(excluded)
     if fallback is not None and (is_excluded(fallback, banned) or not is_applicable(domain, state, fallback)):
         fallback = None
@@ -97,35 +110,73 @@ def select_action(
     if not possible:
         return Selection(SelectionStatus.NOTHING, None, "there is no action that can be done now")
     projections = lookahead(domain, state, scene=scene, model=transitions, actions=possible)
+    idle = _idle(domain, state, projections) - {fallback}
+    possible = [action for action in possible if action not in idle] or possible
     choices = _labelled(_chosen(domain, state, goal, possible, projections, fallback, limit))
     messages = load_prompt("select_action").render(
         scene=prompting.describe_scene(scene, _spoken(goal)),
         advice=advice_text[:_MAX_ADVICE] or prompting.NOTHING,
         warning=_warning(loop),
-        made_true=", and what it makes true" if projections else "",
-        actions="\n".join(_lines(domain, state, choices, projections)),
+        made_true=", and what it makes true" if projections and projected else "",
+        actions="\n".join(_lines(domain, state, choices, projections if projected else ())),
         goal=prompting.quoted(describe_goal(goal, domain), prompting.MAX_INSTRUCTION),
     )
-    answer = ask_object(
-        model, messages, _schema(choices), "action", max_tokens=_MAX_TOKENS, timeout=timeout, cancel=cancel
-    )
-    if answer.cancelled:
-        return Selection(SelectionStatus.CANCELLED, None, answer.problem, answer.round)
+    said: list[ModelRound] = []
+    deadline = time.monotonic() + timeout
+    problem = ""
+    for number in range(1, rounds + 1):
+        left = deadline - time.monotonic()
+        if left <= 0.0 and said:
+            break
+        answer = ask_object(
+            model, messages, _schema(choices), "action", max_tokens=_MAX_TOKENS, timeout=left, cancel=cancel
+        )
+        action, problem = _judged(domain, state, choices, answer, refuse)
+        said.append(replace(answer.round, number=number, problems=(problem,) if problem else ()))
+        if answer.cancelled:
+            return Selection(SelectionStatus.CANCELLED, None, answer.problem, tuple(said))
+        if action is not None and answer.content is not None:
+            return Selection(SelectionStatus.CHOSEN, action, one_line(answer.content.get("reason")), tuple(said))
+        if said[-1].status not in ("answered", "truncated"):
+            break
+        more = load_prompt("select_action_feedback").render(problem=prompting.quoted(problem, 400)[1:-1])
+        messages = (*messages, Message("assistant", answer.round.text), *more)
+    return _fall_back(fallback, problem, tuple(said))
+
+
+def _judged(
+    domain: Domain,
+    state: SymbolicState,
+    choices: Mapping[str, GroundAction],
+    answer: Answer,
+    refuse: Callable[[GroundAction], str] | None,
+) -> tuple[GroundAction | None, str]:
+    """Return the action of an answer, or why there is none."""
     if answer.content is None:
-        return _fall_back(fallback, answer.problem, answer.round)
+        return None, answer.problem
     said = answer.content["action"]
     action = choices.get(said.strip()) if isinstance(said, str) else None
     if action is None or not is_applicable(domain, state, action):
-        return _fall_back(fallback, f"{one_line(str(said)[:200], 60)!r} is none of the actions", answer.round)
-    return Selection(SelectionStatus.CHOSEN, action, one_line(answer.content.get("reason")), answer.round)
+        return None, f"{one_line(said, 60)!r} is none of the actions"
+    problem = refuse(action) if refuse is not None else ""
+    return (None, problem) if problem else (action, "")
 
 
-def _fall_back(fallback: GroundAction | None, problem: str, entry: ModelRound) -> Selection:
+def _fall_back(fallback: GroundAction | None, problem: str, entries: tuple[ModelRound, ...]) -> Selection:
     if fallback is None:
         reason = f"the model chose nothing ({problem}), and there is nothing to fall back on"
-        return Selection(SelectionStatus.NOTHING, None, reason, entry)
+        return Selection(SelectionStatus.NOTHING, None, reason, entries)
     reason = f"as planned without the model, which chose nothing: {problem}"
-    return Selection(SelectionStatus.FELL_BACK, fallback, reason, entry)
+    return Selection(SelectionStatus.FELL_BACK, fallback, reason, entries)
+
+
+def _idle(domain: Domain, state: SymbolicState, projections: tuple[Projection, ...]) -> set[GroundAction | None]:
+    """Return the actions that change nothing that is known, such as going where one is: small models like them."""
+    return {
+        item.action
+        for item in projections
+        if item.known and item.state.atoms == state.atoms and item.action.name not in domain.repetitions
+    }
 
 
 def _spoken(goal: Goal) -> set[str]:

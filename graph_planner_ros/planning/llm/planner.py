@@ -24,6 +24,7 @@ from graph_planner_ros.planning.engines.base import Engine
 from graph_planner_ros.planning.hypotheses import Hypotheses, with_hypotheses
 from graph_planner_ros.planning.llm import prompting
 from graph_planner_ros.planning.llm.reading import KEY, Names, read_plan
+from graph_planner_ros.planning.llm.task_scene import KeyObjects, task_scene
 from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.problem import complete_functions
@@ -65,6 +66,7 @@ class ModelPlanning:
         max_tokens: of one answer.
         task_graph_prompt, advice, lookahead: what the prompt has (for ablations). verification: tell the model what is
             wrong; without it there is one round, whose plan is still executed symbolically.
+        key_objects: ask the model first which classes matter, and show it only the part of the scene about them.
     """
 
     timeout: float = 20.0
@@ -74,6 +76,7 @@ class ModelPlanning:
     verification: bool = True
     advice: bool = True
     lookahead: bool = True
+    key_objects: bool = False
 
 
 @dataclass
@@ -119,6 +122,7 @@ class LlmPlanner:
         self.timeout = memplan.timeout
         self._refiner = Refiner(domain, self.graph, engine)
         self._prompt, self._feedback = load_prompt("plan"), load_prompt("plan_feedback")
+        self._key_objects = KeyObjects(domain, model, self.options.timeout / 3)
 
     @property
     def positive(self) -> PositiveMemory:
@@ -193,7 +197,7 @@ class LlmPlanner:
         if any(item.need and not hypotheses.placeholders for item in missing):
             return None  # MemPlan says what is nowhere
         task = _Task(whole, goal, hypotheses, banned, cancel, with_hypotheses(self.domain, whole, hypotheses))
-        messages = self._question(task, evidence)
+        messages = self._question(task, evidence, attempt)
         for number in range(1, (self.options.rounds if self.options.verification else 1) + 1):
             left = started + self.options.timeout - time.monotonic()
             if left <= 0.0:
@@ -242,13 +246,18 @@ class LlmPlanner:
         why = f"the first {count} subtask{'s' if count > 1 else ''} of the model {self.model.name}, completed by search"
         return self._result(task, found.steps, f"{why}, since {attempt.failure}")
 
-    def _question(self, task: _Task, evidence: Evidence) -> tuple[Message, ...]:
+    def _question(self, task: _Task, evidence: Evidence, attempt: _Attempt) -> tuple[Message, ...]:
         options = self.options
         known = KnownThings.of(self.domain, task.full)
-        spoken = sorted({variable.class_name for variable in task.goal.variables if variable.class_name})
+        spoken: Sequence[str] = sorted({item.class_name for item in task.goal.variables if item.class_name})
+        scene = evidence.scene
+        if options.key_objects:
+            spoken, entry = self._key_objects.of(known, task.goal, evidence, options.timeout, task.cancel)
+            attempt.rounds += [entry] if entry is not None else []
+            scene = task_scene(self.domain, scene, task.goal, tuple(spoken))
         origins: Mapping[GroundAction, str] = {}
         if options.advice and self.advice is not None:
-            _, origins = self.advice.discounts(evidence.scene, task.full, task.goal)
+            _, origins = self.advice.discounts(evidence.scene, task.full, task.goal, before=evidence.before)
         nodes, edges = prompting.describe_nodes(self.graph), prompting.describe_edges(self.graph)
         graph = "The subtasks are:\n" + "\n".join(node.text.split("] ", 1)[1] for node in self.graph.nodes)
         if options.task_graph_prompt:
@@ -259,7 +268,7 @@ class LlmPlanner:
             task_graph=graph,
             objects=prompting.describe_things(known, self.domain),
             key_objects=", ".join(map(prompting.named, spoken)) or prompting.NOTHING,
-            scene=prompting.describe_scene(evidence.scene, spoken),
+            scene=prompting.describe_scene(scene, spoken),
             advice=prompting.describe_advice(self.domain, origins),
             projections=projections or prompting.NOTHING,
             goal=prompting.quoted(describe_goal(task.goal, self.domain), prompting.MAX_INSTRUCTION),

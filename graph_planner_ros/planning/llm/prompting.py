@@ -14,7 +14,7 @@ from graph_planner_ros.domain.state import applicable_actions, effects
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState, Truth
 from graph_planner_ros.domain.wording import describe_action
 from graph_planner_ros.planning.task_graph import KnownThings, TaskGraph
-from graph_planner_ros.scene.graph import Presence, SceneGraph
+from graph_planner_ros.scene.graph import ROBOT_ID, Presence, SceneGraph
 
 MAX_NAME = 60
 MAX_INSTRUCTION = 2000
@@ -64,21 +64,25 @@ def describe_things(known: KnownThings, domain: Domain) -> str:
 
 
 def describe_scene(scene: SceneGraph | None, about: Iterable[str] = (), limit: int = MAX_TRIPLES) -> str:
-    """Return what is believed as triples, those about the given classes first."""
+    """Return what is believed as triples: those about the robot first, then those about the given classes."""
     if scene is None:
         return NOTHING
-    wanted = set(about)
+    wanted = {*about, ROBOT_ID}
     labels = {name: node.label for name, node in scene.nodes.items() if node.presence is not Presence.ABSENT}
-    rows: list[tuple[bool, str]] = []
+    labels[ROBOT_ID] = ROBOT_ID
+    rows: list[tuple[int, str]] = []
     for relation in scene.relations:
         if relation.value is Truth.TRUE and relation.subject in labels:
             ends = (relation.subject, relation.object)
             near = any(labels.get(end) in wanted for end in ends)
-            rows.append((not near, f"{named(ends[0])} {named(relation.predicate)} {named(ends[1])}"))
+            rows.append(
+                (0 if ROBOT_ID in ends else 2 - near, f"{named(ends[0])} {named(relation.predicate)} {named(ends[1])}")
+            )
     for name in sorted(labels):
-        for attribute, value in sorted(scene.nodes[name].attributes.items()):
+        node = scene.nodes.get(name)
+        for attribute, value in sorted(node.attributes.items()) if node is not None else ():
             if value.value is Truth.TRUE:
-                rows.append((labels[name] not in wanted, f"{named(name)} is {named(attribute)}"))
+                rows.append((1 + (labels[name] not in wanted), f"{named(name)} is {named(attribute)}"))
     rows.sort(key=lambda row: row[0])
     lines = [text for _, text in rows[:limit]]
     if len(rows) > limit:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +24,7 @@ from graph_planner_ros.planning.llm.asking import Answer, ask_object, one_line
 from graph_planner_ros.planning.llm.reading import KEY, Names, read_plan
 from graph_planner_ros.planning.llm.readings import other_readings
 from graph_planner_ros.planning.problem import complete_functions
-from graph_planner_ros.planning.result import PlannedStep, PlanningStatus, planned_steps
+from graph_planner_ros.planning.result import ModelRound, PlannedStep, PlanningStatus, planned_steps
 from graph_planner_ros.planning.reviewing import Review, ReviewEvent, ReviewKind
 from graph_planner_ros.planning.task_graph import (
     MAX_SUBTASKS,
@@ -40,8 +41,13 @@ from graph_planner_ros.planning.verifier import verify
 from graph_planner_ros.scene.graph import SceneGraph
 
 MAX_REVISIONS = 5
+ROUNDS = 3
+"""Questions about one event (GraphThink: 3 rounds of correction)."""
 MAX_SILENCES = 2
 """Questions in a row without an answer after which the model is not asked any more in a task."""
+_LEAST = 0.1
+"""Seconds in which an answer is looked at, even if hardly any of the time for judging is left."""
+_THE_SAME = "its revision is the plan that there is"
 _MAX_TOKENS = 1024
 _MAX_STEPS_SHOWN = 60
 _EVENTS = {
@@ -88,7 +94,8 @@ class Reviser:
 
     Args:
         domain: fixed. engine: executes plans symbolically. model: is asked. graph: the task graph.
-        timeout: seconds for a question; as many again at most for judging the answer.
+        timeout: seconds for all questions about one event; as many again at most for judging the answers.
+        rounds: questions about one event: why a revision is refused is told to the model with the next one.
         max_revisions: in a task. enabled: without it everything is kept, and nobody is asked.
     """
 
@@ -100,17 +107,21 @@ class Reviser:
         graph: TaskGraph | None = None,
         *,
         timeout: float = 10.0,
+        rounds: int = ROUNDS,
         max_revisions: int = MAX_REVISIONS,
         enabled: bool = True,
     ) -> None:
-        if timeout <= 0.0 or max_revisions < 0:
-            raise ValueError(f"expected timeout > 0 and max_revisions >= 0, got {timeout} and {max_revisions}")
+        if timeout <= 0.0 or max_revisions < 0 or rounds < 1:
+            raise ValueError(
+                f"expected timeout > 0, rounds >= 1 and max_revisions >= 0, got {timeout}, {rounds} and {max_revisions}"
+            )
         self.domain, self.model, self.graph = domain, model, graph or TaskGraph.of(domain)
-        self.timeout, self.max_revisions, self.enabled = timeout, max_revisions, enabled
+        self.timeout, self.rounds, self.max_revisions, self.enabled = timeout, rounds, max_revisions, enabled
         self.revisions = 0
         self._silences = 0
+        self._judged = 0.0
         self._refiner = Refiner(domain, self.graph, engine)
-        self._prompt = load_prompt("replan")
+        self._prompt, self._feedback = load_prompt("replan"), load_prompt("replan_feedback")
 
     def new_task(self) -> None:
         """Forget what happened in the last task."""
@@ -138,7 +149,7 @@ class Reviser:
             return _kept(f"the plan was revised {self.revisions} times, and is not revised any more")
         if self._silences >= MAX_SILENCES:
             return _kept("the model did not answer before, and is not asked any more")
-        answer: Answer | None = None
+        entries: list[ModelRound] = []
         try:
             whole = complete_functions(self.domain, state)
             full = with_hypotheses(self.domain, whole, hypotheses)
@@ -148,26 +159,39 @@ class Reviser:
                 event, instruction, goal, tuple(steps), next, feedback, scene, whole, full, hypotheses,
                 tuple(excluded), cancel, rest,
             )  # fmt: skip
-            answer = ask_object(
-                self.model,
-                self._question(case),
-                _SCHEMA,
-                "decision",
-                max_tokens=_MAX_TOKENS,
-                timeout=self.timeout,
-                cancel=cancel,
-            )
-            review = self._judge(case, answer)
+            review = self._reviewed(case, entries)
         except Exception as error:  # a second opinion must never end a task
             review = _kept(f"the review failed: {type(error).__name__}: {one_line(str(error))}")
-        if answer is None:
-            return review
-        problems = answer.round.problems
-        if review.kind is ReviewKind.KEEP and not problems and not _said_keep(answer):
-            problems = (review.reason,)
-        return replace(review, rounds=(replace(answer.round, problems=problems),))
+        return replace(review, rounds=tuple(entries))
 
     # ---- asking
+
+    def _reviewed(self, case: _Case, entries: list[ModelRound]) -> Review:
+        """Ask until an answer counts, the rounds are over or the time is; ``entries`` gets a round for each."""
+        messages = self._question(case)
+        deadline, self._judged = time.monotonic() + self.timeout, 0.0
+        review = _kept("the model was not asked")
+        for number in range(1, self.rounds + 1):
+            left = deadline + self._judged - time.monotonic()  # judging has a time of its own
+            if entries and (left <= 0.0 or self._judged >= self.timeout):
+                break
+            answer = ask_object(
+                self.model, messages, _SCHEMA, "decision", max_tokens=_MAX_TOKENS, timeout=left, cancel=case.cancel
+            )
+            entries.append(replace(answer.round, number=number))
+            before, review = review, self._judge(case, answer)
+            if number > 1 and answer.content is None:
+                review = _kept(f"{before.reason}; asked once more: {answer.problem}")
+            wrong = review.kind is ReviewKind.KEEP and not _said_keep(answer)
+            if wrong and not answer.round.problems:
+                entries[-1] = replace(entries[-1], problems=(review.reason,))
+            if not wrong or answer.content is None or answer.cancelled or review.reason == _THE_SAME:
+                break
+            if case.cancel is not None and case.cancel.is_set():
+                break
+            more = self._feedback.render(problem=prompting.quoted(review.reason, 400)[1:-1])
+            messages = (*messages, Message("assistant", answer.round.text), *more)
+        return review
 
     def _question(self, case: _Case) -> tuple[Message, ...]:
         known = KnownThings.of(self.domain, case.full)
@@ -193,8 +217,10 @@ class Reviser:
             return _kept(answer.problem)
         self._silences = 0
         reason = one_line(answer.content.get("reason"))
-        if answer.content["decision"] != "revise":
+        if _said_keep(answer):
             return _kept(reason)
+        if answer.content["decision"] != "revise":
+            return _kept("its decision is neither keep nor revise")
         subtasks, problem = self._subtasks(case, answer.content)
         if problem:
             return _kept(f"its revision was refused: {problem}")
@@ -202,7 +228,7 @@ class Reviser:
         if problem:
             return _kept(f"its revision was refused: {problem}")
         if steps == tuple(step.action for step in case.steps[case.next :]) and reading is None:
-            return _kept("its revision is the plan that there is")
+            return _kept(_THE_SAME)
         self.revisions += 1
         return Review(ReviewKind.REVISE, reason, self._planned(case, steps), reading)
 
@@ -242,15 +268,17 @@ class Reviser:
         return (*found[0], "") if found else ((), None, problem)
 
     def _execute(self, case: _Case, goal: Goal, subtasks: tuple[Subtask, ...]) -> tuple[tuple[GroundAction, ...], str]:
+        started = time.monotonic()
         refined = self._refiner.refine(
             case.state,
             goal,
             subtasks,
             hypotheses=case.hypotheses,
             excluded=case.excluded,
-            timeout=self.timeout / 5.0,  # the goal and at most four other readings
+            timeout=max(_LEAST, (self.timeout - self._judged) / 5.0),  # the goal and at most four other readings
             cancel=case.cancel,
         )
+        self._judged += time.monotonic() - started
         if refined.status is not PlanningStatus.SOLVED:
             return (), one_line(refined.reason) or refined.status.value
         verification = verify(self.domain, case.state, goal, refined.steps, case.hypotheses)

@@ -31,7 +31,7 @@ def test_a_listed_action_is_taken_with_its_reason(household: Domain, kitchen: Sy
     model = ScriptedModel([answer("go_to(start, counter_1)")])
     found = select_action(household, model, kitchen, GOAL, fallback=TO_FRIDGE)
     assert (found.status, found.action, found.reason) == (SelectionStatus.CHOSEN, TO_COUNTER, "it is there")
-    assert found.round is not None and found.round.status == "answered" and not found.round.problems
+    assert [(item.status, item.problems) for item in found.rounds] == [("answered", ())]
 
 
 def test_the_prompt_has_what_actions_make_true_and_the_schema_has_their_labels(
@@ -60,6 +60,34 @@ def test_what_reaches_the_goal_is_listed_first_and_the_number_is_bounded(
     listed = [request.schema["properties"]["action"]["enum"] for request in model.requests if request.schema]
     assert listed[0][0] == "go_to(start, sink_1)" and len(listed[0]) == 2
     assert listed[1] == ["go_to(start, fridge_1)", "go_to(start, sink_1)"]
+
+
+def test_what_changes_nothing_is_not_listed_unless_it_is_what_would_be_done(
+    household: Domain, kitchen: SymbolicState
+) -> None:
+    at_sink = replace(kitchen, atoms=(kitchen.atoms - {Atom("at", ("start",))}) | {Atom("at", ("sink_1",))})
+    staying = GroundAction("go_to", ("sink_1", "sink_1"))
+    assert staying in applicable_actions(household, at_sink)
+    for fallback in (None, staying):
+        model = ScriptedModel(["no"])
+        select_action(household, model, at_sink, GOAL, fallback=fallback)
+        assert model.requests[0].schema is not None
+        listed = model.requests[0].schema["properties"]["action"]["enum"]
+        assert ("go_to(sink_1, sink_1)" in listed) == (fallback is not None) and "go_to(sink_1, table_1)" in listed
+
+
+def test_why_a_choice_does_not_count_is_told_and_it_may_choose_again(household: Domain, kitchen: SymbolicState) -> None:
+    model = ScriptedModel([answer("fly(moon)"), answer("go_to(start, sink_1)"), answer("go_to(start, counter_1)")])
+    found = select_action(
+        household, model, kitchen, GOAL, rounds=3, refuse=lambda action: "it is wet" if "sink_1" in str(action) else ""
+    )
+    assert (found.status, found.action) == (SelectionStatus.CHOSEN, TO_COUNTER)
+    assert [item.number for item in found.rounds] == [1, 2, 3] and found.rounds[1].problems == ("it is wet",)
+    last = model.requests[2].messages
+    assert "none of the actions" in last[3].content and "it is wet" in last[5].content
+    assert [item.role for item in last] == ["system", "user", "assistant", "user", "assistant", "user"]
+    with pytest.raises(ValueError, match="round"):
+        select_action(household, model, kitchen, GOAL, rounds=0)
 
 
 @pytest.mark.parametrize(

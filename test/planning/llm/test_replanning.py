@@ -148,7 +148,7 @@ def test_what_the_instruction_names_is_not_read_otherwise(household: Domain) -> 
     made = reviser(household, [TO_SIDE_TABLE])
     found = review(made, scene(household), instruction="Place the lettuce on the kitchen counter.")
     assert found.kind is ReviewKind.KEEP and "refused" in found.reason
-    assert found.rounds[0].problems == (found.reason,)
+    assert len(found.rounds[0].problems) == 1 and found.rounds[0].problems[0] in found.reason
 
 
 def test_only_one_thing_of_the_goal_changes(household: Domain) -> None:
@@ -257,6 +257,61 @@ def test_whatever_is_said_nothing_raises_and_nothing_unverified_comes_out(househ
     goal = found.goal or GOAL
     assert verify(household, state, goal, found.steps).valid
     assert goal.literals == GOAL.literals and goal.variables[0] == GOAL.variables[0]
+
+
+# ---- rounds
+
+
+SPACESHIP = revise(("put", "Lettuce", "Spaceship"))
+
+
+def test_a_refused_revision_is_sent_back_with_the_reason_and_mended(household: Domain) -> None:
+    made = reviser(household, [SPACESHIP, TO_SIDE_TABLE])
+    found = review(made, scene(household))
+    assert found.kind is ReviewKind.REVISE and made.revisions == 1
+    assert [(item.number, bool(item.problems)) for item in found.rounds] == [(1, True), (2, False)]
+    first, second = made.model.requests  # type: ignore[attr-defined]
+    assert len(second.messages) == len(first.messages) + 2
+    assert second.messages[-2].content == SPACESHIP and "there is no 'Spaceship'" in second.messages[-1].content
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+def test_rounds_are_bounded_and_the_plan_is_kept_then(household: Domain, rounds: int) -> None:
+    made = reviser(household, lambda request: SPACESHIP, rounds=rounds)
+    found = review(made, scene(household))
+    assert found.kind is ReviewKind.KEEP and "refused" in found.reason and made.revisions == 0
+    assert len(found.rounds) == len(made.model.requests) == rounds  # type: ignore[attr-defined]
+
+
+def test_all_rounds_share_one_budget_of_time(household: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("graph_planner_ros.planning.llm.replanning.time.monotonic", lambda: now[0])
+    left: list[float] = []
+
+    class Slow:
+        name = "slow"
+
+        def ask(self, request: Request, *, timeout: float | None = None, cancel: object = None) -> Reply:
+            left.append(timeout or 0.0)
+            now[0] += 4.0
+            return Reply(ReplyStatus.ANSWERED, SPACESHIP, model="slow")
+
+    found = review(Reviser(household, ENGINE, Slow(), timeout=10.0, rounds=9), scene(household))
+    assert left == [10.0, 6.0, 2.0] and len(found.rounds) == 3 and found.kind is ReviewKind.KEEP
+
+
+def test_after_a_refusal_the_model_may_keep_the_plan_and_silence_keeps_it(household: Domain) -> None:
+    found = review(reviser(household, [SPACESHIP, KEEP]), scene(household))
+    assert found.kind is ReviewKind.KEEP and found.reason == "it is right" and len(found.rounds) == 2
+    found = review(reviser(household, [SPACESHIP, Reply(ReplyStatus.TIMED_OUT, reason="late")]), scene(household))
+    assert "Spaceship" in found.reason and "asked once more: timed out" in found.reason
+
+
+@pytest.mark.parametrize("said", [KEEP, "no", Reply(ReplyStatus.UNREACHABLE, reason="dead")])
+def test_what_is_no_refused_revision_is_asked_once(household: Domain, said: str | Reply) -> None:
+    made = reviser(household, lambda request: said)
+    review(made, scene(household))
+    assert len(made.model.requests) == 1  # type: ignore[attr-defined]
 
 
 # ---- in a task
