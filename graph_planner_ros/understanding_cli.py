@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, finite
 
 app = typer.Typer(help="Understand instructions, and train the reader that does.", no_args_is_help=True)
 console = Terminal(highlight=False)
@@ -45,9 +45,9 @@ def parse(
         loaded = load_domain(domain)
         made = make_reader(loaded, kind, reader)
     except (DomainError, FileNotFoundError, ReaderFileError, ValueError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     except ReaderMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     there = {name.strip(): 1 for name in present.split(",") if name.strip()}
     unknown = sorted(set(there) - set(loaded.classes))
     if unknown:
@@ -67,7 +67,8 @@ def parse(
         }
         typer.echo(json.dumps(found, ensure_ascii=False))
     else:
-        for line in [*goals, *parsed.notes, parsed.reason, parsed.question]:
+        asked = "" if parsed.question in parsed.reason else parsed.question
+        for line in [*goals, *parsed.notes, parsed.reason, asked]:
             if line:
                 console.print(escape(line))
         if parsed.understood:
@@ -88,7 +89,9 @@ def train(
     hold_out: Annotated[
         bool, typer.Option("--hold-out", help="Hold rooms and episodes out, and judge by them.")
     ] = False,
-    temperature: Annotated[float, typer.Option(help="Divides scores before they become probabilities.", min=0.1)] = 1.5,
+    temperature: Annotated[
+        float, typer.Option(callback=finite, help="Divides scores before they become probabilities.", min=0.1)
+    ] = 1.5,
 ) -> None:
     """Train a reader on people's instructions (half an hour on one core)."""
     try:
@@ -121,7 +124,7 @@ def train(
         )
         size = work.export(data, checkpoint, out, command=command, seed=seed, temperature=temperature, report=report)
     except AlfredDataError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     console.print(f"{out}: {size / 1e6:.1f} MB")
 
 
@@ -131,8 +134,11 @@ def evaluate(
     split: Annotated[str, typer.Option(help="Split, if --data is a folder.")] = "valid_seen",
     domain: DomainName = "household",
     reader: Folder = None,
+    held_out: Annotated[
+        str, typer.Option(help="'seen rooms' or 'unseen rooms': what a reader trained with --hold-out has not learned.")
+    ] = "",
 ) -> None:
-    """Say how often structure, slots and whole meanings are right, and whether the certainty is honest."""
+    """Say how often structure, slots and whole meanings are right, whether the certainty is honest, and who asks."""
     from graph_planner_ros.benchmarks.alfred.data import AlfredDataError
     from graph_planner_ros.domain.domain import load_domain
     from graph_planner_ros.language.understanding import ReaderFileError, ReaderMissingError, shipped_reader
@@ -144,11 +150,11 @@ def evaluate(
     if folder is None:
         raise fail(f"there is no trained reader of the domain {loaded.name}: see graph-planner instruction train", 2)
     try:
-        lines = judge(load_reader(loaded, folder), data, split)
-    except (AlfredDataError, ReaderFileError) as error:
-        raise fail(str(error), 2) from None
+        lines = judge(load_reader(loaded, folder), data, split, held_out)
+    except (AlfredDataError, ReaderFileError, ValueError) as error:
+        raise fail(error, 2) from None
     except ReaderMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     for line in lines:
         console.print(line)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from graph_planner_ros.benchmarks.alfred.annotation_map import AnnotationMap, lo
 from graph_planner_ros.benchmarks.alfred.data import Trajectory, data_file, file_hash, read_trajectories
 from graph_planner_ros.benchmarks.statistics import wilson
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.language.understanding.examples import Example
+from graph_planner_ros.domain.symbols import Goal
+from graph_planner_ros.language.understanding.examples import Example, hold_out
 from graph_planner_ros.language.understanding.model_file import TrainedReader
 from graph_planner_ros.language.understanding.others import OtherSentences
+from graph_planner_ros.language.understanding.reader import InstructionUnderstanding
 from graph_planner_ros.language.understanding.slots import (
     NONE,
     Inventory,
@@ -122,7 +125,6 @@ def train(
     import torch
 
     from graph_planner_ros.language.understanding import training
-    from graph_planner_ros.language.understanding.examples import hold_out
 
     annotations, trajectories, _ = load_data(data, "train")
     inventory, changeable = make_inventory(annotations, trajectories)
@@ -197,15 +199,33 @@ def export(
         "fixed": sorted(fixed),
         "classes": list(setting.classes),
     }
+    count_words(data, folder, annotations.domain)
     model_file.write_header(folder, header, setting.vocabulary, RoomPrior.of(examples, fixed))
     return (folder / model_file.MODEL).stat().st_size
 
 
-def judge(reader: TrainedReader, data: Path, split: str) -> list[str]:
-    """Return lines that say how good a trained reader is on a split: by slot, wholly, its certainty, and its time."""
+def count_words(data: Path, folder: Path, domain: Domain) -> None:
+    """Count the words of the training data for a reader in a folder: what it may say that it knows."""
+    from graph_planner_ros.language.understanding import model_file
+    from graph_planner_ros.language.understanding.evidence import Evidence, TokenReader
+
+    annotations, trajectories, _ = load_data(data, "train")
+    inventory, _ = make_inventory(annotations, trajectories)
+    examples = examples_of(trajectories, annotations, inventory.slots)
+    model_file.write_evidence(folder, Evidence.of(TokenReader(domain), examples))
+
+
+def judge(reader: TrainedReader, data: Path, split: str, held_out: str = "") -> list[str]:
+    """Return lines that say how good a trained reader is on a split: by slot, wholly, its certainty, and its time.
+
+    Args:
+        held_out: ``seen rooms`` or ``unseen rooms``: only what a reader trained with ``--hold-out`` has not learned.
+    """
     annotations, trajectories, digest = load_data(data, split)
     inventory, decoder = reader.decoder.inventory, reader.decoder
     examples = examples_of(trajectories, annotations, inventory.slots)
+    if held_out:
+        examples = list(_held_out(examples, int(reader.header["seed"]), held_out))
     right: dict[str, int] = dict.fromkeys(("structure", "changed", *inventory.slots, "whole"), 0)
     bins: dict[int, list[bool]] = {}
     seconds = []
@@ -231,9 +251,48 @@ def judge(reader: TrainedReader, data: Path, split: str) -> list[str]:
     for row in sorted(bins):
         share = sum(bins[row]) / len(bins[row])
         lines.append(f"certainty {row / 10:.1f} to {(row + 1) / 10:.1f}: {len(bins[row])} sentences, {share:.0%} right")
+    for kind, cautious in (("auto", True), ("trained", False)):
+        understanding = InstructionUnderstanding(annotations.domain, reader, cautious)
+        lines.append(f"{kind}: {_whole_reader(annotations.domain, inventory, understanding, examples)}")
     seconds.sort()
     lines.append(f"time of a sentence: median {seconds[n // 2] * 1e3:.1f} ms, at most {seconds[-1] * 1e3:.1f} ms")
     return lines
+
+
+def _held_out(examples: Sequence[Example], seed: int, name: str) -> Sequence[Example]:
+    parts = hold_out(examples, seed)
+    found = {"seen rooms": parts.seen_rooms, "unseen rooms": parts.unseen_rooms}
+    if name not in found:
+        raise ValueError(f"expected one of: {', '.join(found)}; found {name!r}")
+    return found[name]
+
+
+def _whole_reader(
+    domain: Domain, inventory: Inventory, reader: InstructionUnderstanding, examples: Sequence[Example]
+) -> str:
+    """Return how often a reader with its rules and questions is right, acts on something else, and asks.
+
+    Goals are compared by their literals over classes, but for where the robot is: the rules leave it to the planner.
+    """
+    right = wrong = 0
+    for example in examples:
+        parsed = reader.parse(example.text, present=example.present)
+        hit = parsed.understood and _literals(parsed.goals[-1], domain) == _literals(
+            inventory.goal(domain, example.meaning), domain
+        )
+        right += hit
+        wrong += parsed.understood and not hit
+    n = max(1, len(examples))
+    return f"right {right / n:.1%}, wrong {wrong / n:.1%}, asked {1 - (right + wrong) / n:.1%}, n {len(examples)}"
+
+
+def _literals(goal: Goal, domain: Domain) -> Counter[tuple[str, bool, tuple[str, ...]]]:
+    classes = {variable.name: variable.class_name or "" for variable in goal.variables}
+    return Counter(
+        (literal.predicate, literal.positive, tuple(classes[name] for name in literal.arguments))
+        for literal in goal.literals
+        if literal.predicate != domain.location
+    )
 
 
 def _weights(encoder: Path) -> Any:

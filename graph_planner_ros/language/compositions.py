@@ -31,12 +31,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import check_goal
 from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.domain.symbols import Goal
+from graph_planner_ros.domain.yaml_files import read_yaml
 from graph_planner_ros.language.composition_goal import FACT, GoalWriter
 from graph_planner_ros.language.composition_text import DishReader, Part, Tag
 from graph_planner_ros.language.words import plurals
@@ -59,10 +58,7 @@ class Compositions:
     def __init__(self, domain: Domain, path: Path) -> None:
         self._domain = domain
         self._path = path
-        try:
-            raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise DomainError(f"{path}: not YAML: {error}") from error
+        raw = read_yaml(path, DomainError)
         if not isinstance(raw, dict):
             raise DomainError(f"{path}: expected a mapping")
         self._raw: dict[str, Any] = raw

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from graph_planner_ros.language.lexicon import Command, Element, Lexicon, State
@@ -114,6 +114,14 @@ class Grammar:
         if len(pattern) == 2 and pattern[1].kind == "role":
             for end in self.nouns.match(self._lexicon.phrases[pattern[0].name], position):
                 yield Clause(command, {pattern[1].name: (_SHARED,)}, start=position, end=end)
+
+    def matches(self, pattern: Sequence[Element], index: int, position: int, clause: Clause) -> Iterator[Clause]:
+        """Yield the clauses that a pattern becomes from one of its elements on, at a position.
+
+        Raises:
+            TooComplex: when there are too many to be tried.
+        """
+        yield from self._match(tuple(pattern), index, position, clause)
 
     def _match(self, pattern: tuple[Element, ...], index: int, position: int, clause: Clause) -> Iterator[Clause]:
         if index == len(pattern):

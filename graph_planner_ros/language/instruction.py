@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.symbols import Goal
 from graph_planner_ros.language.consistency import LiteralRules, find_ring
+from graph_planner_ros.language.contradictions import Contradictions
 from graph_planner_ros.language.draft import Draft, finish
 from graph_planner_ros.language.grammar import Grammar
 from graph_planner_ros.language.lexicon import read_lexicon
@@ -31,12 +32,13 @@ class ParseStatus(enum.Enum):
     """Whether an instruction became a goal.
 
     ``NOT_UNDERSTOOD``: words or sentence are unknown. ``NOT_EXPRESSIBLE``: the words are known, and what they ask for
-    is nothing that the planning domain can say or bring about.
+    is nothing that the planning domain can say or bring about. ``CONTRADICTORY``: what is asked for excludes itself.
     """
 
     UNDERSTOOD = "understood"
     NOT_UNDERSTOOD = "not_understood"
     NOT_EXPRESSIBLE = "not_expressible"
+    CONTRADICTORY = "contradictory"
 
 
 @dataclass(frozen=True)
@@ -75,29 +77,45 @@ class InstructionParser:
         self._domain = domain
         self._lexicon = read_lexicon(domain)
         self._rules = LiteralRules(domain)
+        self._contradictions = Contradictions(domain, self._lexicon, self._rules)
         self._suggester = Suggester(domain, self._lexicon, self._rules)
 
-    def parse(self, text: str, graph: SceneGraph | None = None) -> ParsedInstruction:
+    def parse(self, text: str, graph: SceneGraph | None = None, *, suggest: bool = True) -> ParsedInstruction:
         """Read an instruction.
 
         Args:
             text: what a person said.
             graph: the belief, if there is one: it decides what a word with several meanings stands for, which thing is
                 meant by "the mug from the table", lets instance ids be named, and what is suggested.
+            suggest: whether to look for what could be said instead, which takes longer than reading.
         """
+        parsed = self._parse(text, graph)
+        return parsed if parsed.understood or not suggest else self.suggested(parsed, text, graph)
+
+    def suggested(self, parsed: ParsedInstruction, text: str, graph: SceneGraph | None = None) -> ParsedInstruction:
+        """Return what was read with suggestions behind those that it has."""
+        said = text if len(text) <= MAX_CHARACTERS and len(tokenize(text)) <= MAX_WORDS else ""
+        found = (*parsed.suggestions, *self._suggestions(said, graph, parsed))
+        return replace(parsed, suggestions=tuple(dict.fromkeys(found))[:MAX_SUGGESTIONS])
+
+    def _parse(self, text: str, graph: SceneGraph | None) -> ParsedInstruction:
         if len(text) > MAX_CHARACTERS:  # nothing that long is looked into, so that no text takes long
-            return self._refuse_long(f"{len(text)} characters, and at most {MAX_CHARACTERS} are read", graph)
+            return _refusal(f"the instruction has {len(text)} characters, and at most {MAX_CHARACTERS} are read")
         words = len(tokenize(text))
         if words > MAX_WORDS:
-            return self._refuse_long(f"{words} words, and at most {MAX_WORDS} are read", graph)
-        parsed = self._read(text, graph)
-        if parsed.understood:
-            return parsed
-        return replace(parsed, suggestions=self._suggestions(text, graph, parsed))
+            return _refusal(f"the instruction has {words} words, and at most {MAX_WORDS} are read")
+        return self._contradiction(text, graph) or self._read(text, graph)
 
-    def _refuse_long(self, length: str, graph: SceneGraph | None) -> ParsedInstruction:
-        parsed = _refusal(f"the instruction has {length}")
-        return replace(parsed, suggestions=self._suggestions("", graph, parsed))
+    def _contradiction(self, text: str, graph: SceneGraph | None) -> ParsedInstruction | None:
+        words = self._contradictions.find(tokenize(text), _known_instances(self._domain, graph))
+        if not words:
+            return None
+        return ParsedInstruction(
+            ParseStatus.CONTRADICTORY,
+            not_understood=(words,),
+            reason=f"{words!r} contradicts itself: it cannot all be so at once",
+            question=f"Which part of {words!r} do you mean, since it cannot all be so at once?",
+        )
 
     def _read(self, text: str, graph: SceneGraph | None) -> ParsedInstruction:
         tokens = tokenize(text)
@@ -180,7 +198,9 @@ class InstructionParser:
     def _suggestions(self, text: str, graph: SceneGraph | None, parsed: ParsedInstruction) -> tuple[str, ...]:
         found: list[str] = []
         for candidate in self._suggester.candidates(tokenize(text), parsed.not_understood, graph):
-            if candidate not in found and self._read(candidate, graph).understood:
+            if candidate in found or self._contradiction(candidate, graph) is not None:
+                continue
+            if self._read(candidate, graph).understood:
                 found.append(candidate)
             if len(found) == MAX_SUGGESTIONS:
                 break

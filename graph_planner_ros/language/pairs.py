@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, read_lines, what_is_wrong
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction
 from graph_planner_ros.language.interface import (
     CommandGrounder,
@@ -159,7 +160,7 @@ def read_pairs(path: Path) -> PairFile:
     """Read a file of pairs.
 
     Raises:
-        FileNotFoundError: there is none. ValueError: naming the line that is no pair.
+        ValueError: naming the file, and the line that is no pair.
     """
     content = PairFile()
     for number, pair in _lines(path):
@@ -168,17 +169,16 @@ def read_pairs(path: Path) -> PairFile:
         elif isinstance(pair, CommandPair):
             content.commands.append(pair)
         else:
-            raise ValueError(f"{path}:{number}: expected a pair, found {pair}")
+            raise ValueError(f"{path}, line {number}: {pair}")
     return content
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Pair | str]]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield number, from_plain(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                yield number, f"{error}"
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            yield number, from_plain(json.loads(line))
+        except NO_SUCH_SHAPE as error:
+            yield number, what_is_wrong(error, "a pair")
 
 
 def file_hash(path: Path) -> str:

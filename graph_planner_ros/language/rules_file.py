@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.schema import DomainError
+from graph_planner_ros.domain.yaml_files import read_yaml
 from graph_planner_ros.language.rules_names import NameRules, fold
 from graph_planner_ros.language.rules_patterns import ANY_CLASS, Pattern, PatternError, compile_regex, slot_names
 from graph_planner_ros.language.rules_schema import (
@@ -45,11 +44,7 @@ def read_rules(path: Path, domain: Domain) -> LanguageRules:
     """
     if not path.is_file():
         raise FileNotFoundError(f"the domain {domain.name!r} has no language file {path}")
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise LanguageFileError(f"{path}: not YAML: {error}") from error
-    return _Reader(path, domain).read(raw)
+    return _Reader(path, domain).read(read_yaml(path, LanguageFileError))
 
 
 class _Reader:

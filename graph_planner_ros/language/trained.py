@@ -15,6 +15,7 @@ from typing import Any
 
 from graph_planner_ros.domain.domain import DESCRIPTION_FILE, DOMAIN_FILE, Domain, load_domain
 from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, what_is_wrong
 from graph_planner_ros.language.pairs import PairFile
 from graph_planner_ros.language.rules import Language, load_language
 from graph_planner_ros.language.trained_grounder import GrounderModel, TrainedGrounder, train_grounder
@@ -113,8 +114,8 @@ def load_model(path: Path, domain: Domain) -> TrainedModel:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         header = _header(plain["header"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelFileError(f"{path} is no trained language model: {error}") from error
+    except NO_SUCH_SHAPE as error:
+        raise ModelFileError(f"{path}: {what_is_wrong(error, 'a trained language model')}") from error
     if header.format != FORMAT:
         raise ModelFileError(f"{path} has the format {header.format}, this version reads {FORMAT}: train it again")
     if header.domain != domain_hash(domain):
@@ -125,8 +126,8 @@ def load_model(path: Path, domain: Domain) -> TrainedModel:
     try:
         parser = ParserModel.from_plain(plain["parser"])
         return TrainedModel(header, parser, GrounderModel.from_plain(plain["grounder"], parser.names))
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ModelFileError(f"{path} is damaged: {error!r}") from error
+    except NO_SUCH_SHAPE as error:
+        raise ModelFileError(f"{path} is damaged: {what_is_wrong(error, 'a trained language model')}") from error
 
 
 def load_trained_language(domain_or_folder: Domain | str | Path, model: Path) -> Language:

@@ -47,3 +47,8 @@ def gerund_forms(verb: str) -> Iterator[str]:
     yield verb + "ing"
     if len(verb) > 2 and verb[-1] not in _VOWELS + "wxy" and verb[-2] in _VOWELS and verb[-3] not in _VOWELS:
         yield verb + verb[-1] + "ing"
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article, told by its first letter."""
+    return f"{'an' if noun[:1].casefold() in tuple(_VOWELS) else 'a'} {noun}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from graph_planner_ros.domain.json_files import read_text
 from graph_planner_ros.domain.paths import find_config
 from graph_planner_ros.language.models.messages import ROLES, Message, Role
 
@@ -99,7 +100,7 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
         raise PromptError(f"name of a prompt: expected small letters, digits and _, found {name!r}")
     try:
         path = (folder if folder is not None else find_config("prompts")) / f"{name}.md"
-        source = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"prompt {name!r} cannot be read: {error}") from None
+        source = read_text(path)
+    except (OSError, ValueError) as error:
+        raise PromptError(f"prompt {name!r}: {error}") from None
     return parse_prompt(name, source)

@@ -54,6 +54,14 @@ class Reading:
     probability: float
 
 
+@dataclass(frozen=True)
+class Room:
+    """What was asked for in rooms like one: its likeness to them (0..1), and meaning -> `KNOWN` times its share."""
+
+    likeness: float
+    shares: Mapping[Meaning, float]
+
+
 class RoomPrior:
     """Counts of meanings in rooms, told apart by their fixtures.
 
@@ -63,10 +71,12 @@ class RoomPrior:
 
     def __init__(self, rooms: Sequence[tuple[frozenset[str], Mapping[Meaning, int]]]) -> None:
         self._rooms = [(fixtures, Counter(counts)) for fixtures, counts in rooms]
-        self._all: Counter[Meaning] = Counter()
+        everywhere: Counter[Meaning] = Counter()
         for _, counts in self._rooms:
-            self._all.update(counts)
-        self._total = max(1, sum(self._all.values()))
+            everywhere.update(counts)
+        total = max(1, everywhere.total())
+        self._anywhere = {meaning: (1.0 - KNOWN) * count / total + FLOOR for meaning, count in everywhere.items()}
+        self._last: tuple[frozenset[str], Room] | None = None
 
     @staticmethod
     def of(examples: Iterable[Example], fixed: frozenset[str]) -> RoomPrior:
@@ -78,8 +88,14 @@ class RoomPrior:
             counts.setdefault(example.room, Counter())[example.meaning] += 1
         return RoomPrior([(frozenset(fixtures[room]), counts[room]) for room in sorted(fixtures)])
 
-    def nearest(self, fixtures: frozenset[str]) -> tuple[float, Counter[Meaning]]:
-        """Return the likeness of the room that is most like this one, from 0 to 1, and its counts."""
+    def nearest(self, fixtures: frozenset[str]) -> Room:
+        """Return the room that is most like one with these fixtures; rooms that cannot be told apart are one."""
+        last = self._last  # one text is read in many parts in one room
+        if last is None or last[0] != fixtures:
+            last = self._last = (fixtures, self._nearest(fixtures))
+        return last[1]
+
+    def _nearest(self, fixtures: frozenset[str]) -> Room:
         likenesses = []
         for known, _ in self._rooms:
             union = len(known | fixtures)
@@ -87,18 +103,17 @@ class RoomPrior:
             likenesses.append(math.exp(-2.0 * LIKENESS * distance))
         best = max(likenesses, default=0.0)
         if best < LEAST_LIKE:
-            return 0.0, Counter()
+            return Room(0.0, {})
         together: Counter[Meaning] = Counter()
         for likeness, (_, counts) in zip(likenesses, self._rooms, strict=True):
-            if likeness == best:  # rooms that cannot be told apart
+            if likeness == best:
                 together.update(counts)
-        return best, together
+        total = max(1, together.total())
+        return Room(best, {meaning: KNOWN * count / total for meaning, count in together.items()})
 
-    def log_probability(self, meaning: Meaning, counts: Counter[Meaning]) -> float:
-        """Return the logarithm of how often a meaning is asked for in a room with these counts."""
-        own = counts[meaning] / max(1, counts.total())
-        anywhere = self._all[meaning] / self._total
-        return math.log(KNOWN * own + (1.0 - KNOWN) * anywhere + FLOOR)
+    def log_probability(self, meaning: Meaning, room: Room) -> float:
+        """Return the logarithm of how often a meaning is asked for in a room."""
+        return math.log(room.shares.get(meaning, 0.0) + self._anywhere.get(meaning, FLOOR))
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the counts for a file."""
@@ -154,22 +169,23 @@ class Decoder:
         """
         slots = [self._slot(row, slot, present, complete) for row, slot in zip(scores.slots, self._slots, strict=True)]
         structures = _log_softmax(scores.structures)
-        best_structure = max(
-            structures[row] for row, name in enumerate(self.names) if name in self.inventory.structures
-        )
-        likeness, counts = self.prior.nearest(frozenset(present) & self.fixed)
+        known = [row for row, name in enumerate(self.names) if name in self.inventory.structures]
+        best_structure = max(structures[row] for row in known)
+        room = self.prior.nearest(frozenset(present) & self.fixed)
         changed = (-math.log1p(math.exp(_clip(scores.changed))), -math.log1p(math.exp(_clip(-scores.changed))))
         totals: dict[Meaning, float] = {}
-        for row, name in enumerate(self.names):
-            if name not in self.inventory.structures or structures[row] < best_structure - HOPELESS:
+        for row in known:
+            if structures[row] < best_structure - HOPELESS:
                 continue
-            asked = [meaning for meaning in counts if meaning.structure == name]
+            name = self.names[row]
+            asked = [meaning for meaning in room.shares if meaning.structure == name]
             for meaning, total in itertools.chain(
-                self._of(name, slots, present, complete), self._known(asked, slots, present, complete)
+                self._of(name, slots, present, complete),
+                self._known(asked, slots, present, complete),
             ):
                 total += float(structures[row]) + changed[int(meaning.changed)]
-                if likeness:
-                    total += self.weight * likeness * self.prior.log_probability(meaning, counts)
+                if room.likeness:
+                    total += self.weight * room.likeness * self.prior.log_probability(meaning, room)
                 totals[meaning] = total
         if not totals:
             return []
@@ -223,7 +239,11 @@ class Decoder:
         return not complete or label in self.fixed or present.get(label, 0) >= needed
 
     def _of(
-        self, name: str, slots: Sequence[Mapping[str, float]], present: Mapping[str, int], complete: bool
+        self,
+        name: str,
+        slots: Sequence[Mapping[str, float]],
+        present: Mapping[str, int],
+        complete: bool,
     ) -> Iterable[tuple[Meaning, float]]:
         """Yield the meanings of a structure with the scores of their slots."""
         structure = self.inventory.structures[name]

@@ -1,4 +1,5 @@
-"""A trained reader on disk: a folder with the network, its word pieces, counts of rooms, and a header that says all."""
+"""A trained reader on disk: a folder with the network, its word pieces, counts of rooms and of
+words, and a header that says all."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ from graph_planner_ros.domain.files import write_atomically
 from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.language.understanding.decoding import Decoder, RoomPrior, Scores
 from graph_planner_ros.language.understanding.encoding import Pieces, presence
+from graph_planner_ros.language.understanding.evidence import Evidence
 from graph_planner_ros.language.understanding.slots import Inventory
 
 MODEL, VOCABULARY, ROOMS, HEADER = "model.onnx", "vocabulary.txt.gz", "rooms.json.gz", "header.json"
+EVIDENCE = "evidence.json.gz"
 FORMAT = 1
 INPUTS = ("ids", "mask", "present")
 
@@ -30,6 +33,11 @@ class ReaderFileError(ValueError):
 
 class ReaderMissingError(RuntimeError):
     """What a trained reader needs to run is not installed; the message is one sentence that says how to get it."""
+
+
+def write_evidence(folder: Path, evidence: Evidence) -> None:
+    """Write the words that a reader learned from."""
+    write_atomically(folder / EVIDENCE, gzip.compress(json.dumps(evidence.to_json()).encode(), mtime=0))
 
 
 def write_header(folder: Path, header: Mapping[str, Any], vocabulary: Sequence[str], prior: RoomPrior) -> None:
@@ -46,7 +54,7 @@ class TrainedReader:
 
     Attributes:
         header: training command, hash of the data, seed, held-out report and so on. decoder: see there.
-        classes: in the order of the network's rows.
+        classes: in the order of the network's rows. evidence: words that it learned from.
     """
 
     header: Mapping[str, Any]
@@ -54,20 +62,23 @@ class TrainedReader:
     classes: tuple[str, ...]
     pieces: Pieces
     session: Any
+    evidence: Evidence
 
     def scores(self, texts: Sequence[str], present: Mapping[str, int]) -> list[Scores]:
-        """Return the scores of texts that are said where these things are (class -> how many)."""
-        rows = [self.pieces.ids(text) for text in texts]
-        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        for index, row in enumerate(rows):
-            ids[index, : len(row)] = row
-        there = presence(self.classes, present, self.decoder.fixed)
-        inputs = {"ids": ids, "mask": ids > 0, "present": np.repeat(there[None], len(rows), 0)}
-        structures, changed, *slots = self.session.run(None, inputs)
-        return [
-            Scores(structures[row], float(changed[row, 0]), tuple(slot[row] for slot in slots))
-            for row in range(len(rows))
-        ]
+        """Return the scores of texts that are said where these things are (class -> how many).
+
+        One after the other: a batch would have the length of its longest text, and the activations' quantization, and
+        with it each text's scores, would depend on the others.
+        """
+        there = presence(self.classes, present, self.decoder.fixed)[None]
+        found = []
+        for text in texts:
+            ids = np.array([self.pieces.ids(text)], np.int64)
+            structures, changed, *slots = self.session.run(
+                None, {"ids": ids, "mask": np.ones_like(ids, bool), "present": there}
+            )
+            found.append(Scores(structures[0], float(changed[0, 0]), tuple(slot[0] for slot in slots)))
+        return found
 
 
 def load_reader(domain: Domain, folder: Path) -> TrainedReader:
@@ -93,6 +104,7 @@ def load_reader(domain: Domain, folder: Path) -> TrainedReader:
             raise ReaderFileError(f"{folder / MODEL}: expected the network {header['model']}, found {digest}")
         vocabulary = gzip.decompress((folder / VOCABULARY).read_bytes()).decode().split("\n")
         prior = RoomPrior.from_json(json.loads(gzip.decompress((folder / ROOMS).read_bytes())))
+        evidence = Evidence.from_json(json.loads(gzip.decompress((folder / EVIDENCE).read_bytes())))
         inventory = Inventory.of(domain, header["structures"], header["extra"], header["candidates"])
         decoder = Decoder(
             inventory,
@@ -107,7 +119,7 @@ def load_reader(domain: Domain, folder: Path) -> TrainedReader:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        return TrainedReader(header, decoder, tuple(header["classes"]), Pieces(vocabulary), session)
+        return TrainedReader(header, decoder, tuple(header["classes"]), Pieces(vocabulary), session, evidence)
     except (OSError, EOFError, KeyError, TypeError, AttributeError, DomainError) as error:
         raise ReaderFileError(f"{folder}: no trained reader of the domain {domain.name!r}: {error}") from None
     except (ReaderFileError, ReaderMissingError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import check_goal
 from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable
+from graph_planner_ros.language.goal_words import GoalWords
 from graph_planner_ros.language.instruction import (
     MAX_CHARACTERS,
     MAX_WORDS,
@@ -26,25 +27,56 @@ from graph_planner_ros.language.instruction import (
 )
 from graph_planner_ros.language.lexicon import read_lexicon
 from graph_planner_ros.language.understanding.decoding import Reading, Scores
+from graph_planner_ros.language.understanding.doubts import NEW_THING, Doubter, Doubts, question, quoted
 from graph_planner_ros.language.understanding.model_file import TrainedReader
-from graph_planner_ros.language.understanding.parts import places, split
+from graph_planner_ros.language.understanding.parts import Span, clearest, places, spans
+from graph_planner_ros.language.understanding.said import SaidWords
 from graph_planner_ros.language.understanding.slots import OTHER, SEVERAL
-from graph_planner_ros.language.words import tokenize
+from graph_planner_ros.language.words import Phrase, tokenize
 from graph_planner_ros.scene.graph import Presence, SceneGraph
 
 SURE = 0.5
-"""Probability from which the trained reader is believed without a question."""
+"""Probability from which the trained reader is believed; of several requests the least sure one counts."""
 HEARD = 0.25
-"""Probability below which the rules come first even without caution."""
+"""Probability below which nothing is believed, even without caution; from here to `SURE` that is with a warning."""
+ASKED = 2
+"""Meanings that a question names."""
+UNCLEAR = -50.0
+"""Log probability of a part that means nothing here."""
 CAUTIOUS, TRUSTING = "auto", "trained"
 
 
 @dataclass(frozen=True)
+class _Asked:
+    """A text and where it was said: the belief, class -> how many are there, and whether that is all."""
+
+    text: str
+    tokens: Phrase
+    graph: SceneGraph | None
+    there: Mapping[str, int]
+    complete: bool
+
+
+@dataclass(frozen=True)
 class _Part:
-    """One request of a text, with the meanings that it may have."""
+    """One request of a text: the meanings that it may have, the likeliest first, and what of it is new."""
 
     text: str
     readings: tuple[Reading, ...]
+    doubts: Doubts
+    unclear: tuple[str, ...]
+
+    @property
+    def doubted(self) -> bool:
+        """Whether it is not sure enough for what is new in it."""
+        return bool(self.doubts.places) and self.readings[0].probability < self.doubts.needed
+
+    @property
+    def least(self) -> float:
+        """Certainty from which it is acted on without caution."""
+        if self.doubts.clause:
+            return self.doubts.needed
+        return SURE if self.doubted else HEARD
 
 
 class InstructionUnderstanding:
@@ -53,7 +85,11 @@ class InstructionUnderstanding:
     What is believed: words that forbid or make conditions, and ids of things, are for the rules alone. Otherwise, with
     ``cautious``, what the rules understand without a doubt is done as they say, the trained reader only chooses between
     classes that the words may mean; where they do not, or guess, the trained reader is believed if it is sure, and
-    else asks. Without ``cautious`` the trained reader comes first, and the rules only where it hears something else.
+    else asks. Without ``cautious`` the trained reader comes first, and the rules only where it hears something else;
+    it acts on guesses, and says so, but asks below `HEARD`. Contradictions are named whoever reads.
+
+    Words that are new to the trained reader (see `evidence`) need a higher certainty, below which they are asked
+    about; where they are not, a note names them.
 
     Args:
         domain: fixed. reader: trained. cautious: see above.
@@ -63,13 +99,12 @@ class InstructionUnderstanding:
         self._domain, self._reader, self._cautious = domain, reader, cautious
         self._rules = InstructionParser(domain)
         lexicon = read_lexicon(domain)
-        self._blocking, self._ignorable = self._refused()
+        self._said = SaidWords(domain, lexicon, reader.decoder)
+        self._doubter = Doubter(domain, lexicon, reader.evidence)
+        self._words = GoalWords(domain)
         grammar = lexicon.grammar
         self._then = {" ".join(phrase) for phrase in grammar["then"] if phrase[0].isalpha()}
         self._and = {" ".join(phrase) for phrase in grammar["and"] if phrase[0].isalpha()}
-        self._nouns = lexicon.nouns
-        self._numbers = {phrase for phrase, number in lexicon.numbers.items() if number not in self._known_counts()}
-        self._tools = _tool_facts(domain)
         verbs = {pattern[0].name for command in lexicon.commands for pattern in command.patterns}
         self._verbs = {phrase[0] for name in verbs for phrase in lexicon.phrases[name]}
 
@@ -87,82 +122,102 @@ class InstructionUnderstanding:
             text: what a person said.
             graph: the belief, if there is one. present: class -> how many there are, if that is all that there is.
         """
-        tokens = tokenize(text)
-        if not tokens or len(text) > MAX_CHARACTERS or len(tokens) > MAX_WORDS:
+        if len(text) > MAX_CHARACTERS:
             return self._rules.parse(text, graph)
-        ruled = self._rules.parse(text, graph)
-        if self._contains(tokens, self._blocking) or any("_" in token for token in tokens) or self._counts(tokens):
+        there = dict(present) if present is not None else _classes_there(graph)
+        parsed = self._parse(_Asked(text, tokenize(text), graph, there, present is not None))
+        return parsed if parsed.understood else self._rules.suggested(parsed, text, graph)
+
+    def _parse(self, asked: _Asked, *, again: bool = True) -> ParsedInstruction:
+        """Read a text; ``again``: what is left of it may be read by itself, if some of it is not understood."""
+        tokens, ruled = asked.tokens, self._rules.parse(asked.text, asked.graph, suggest=False)
+        if not tokens or len(tokens) > MAX_WORDS:
+            return ruled
+        if self._said.for_rules(tokens) or ruled.status is ParseStatus.CONTRADICTORY:
             return ruled
         if self._cautious and not ruled.understood:
-            ruled = self._without_ignorable(tokens, graph, ruled)
-        there = dict(present) if present is not None else _classes_there(graph)
-        parts = self._parts(text, there, present is not None)
+            ruled = self._without_ignorable(tokens, asked.graph, ruled)
+        parts = self._parts(asked)
         if not parts or not all(part.readings and self._reader.pieces.whole(part.text) for part in parts):
             return ruled
-        probability = math.prod(part.readings[0].probability for part in parts)
-        goal = self._goal(parts, text)
-        if goal is None:
-            return ruled
-        return self._choose(text, ruled, parts, goal, probability, there)
+        goal = self._goal(parts, asked.text)
+        return ruled if goal is None else self._choose(asked, ruled, parts, goal, again)
 
     # ---- whom to believe
 
     def _choose(
-        self,
-        text: str,
-        ruled: ParsedInstruction,
-        parts: Sequence[_Part],
-        goal: Goal,
-        probability: float,
-        there: Mapping[str, int],
+        self, asked: _Asked, ruled: ParsedInstruction, parts: Sequence[_Part], goal: Goal, again: bool
     ) -> ParsedInstruction:
-        tokens = tokenize(text)
-        notes = (*self._left_out(tokens), *self._unheard(tokens, goal))
-        heard = ParsedInstruction(
-            ParseStatus.UNDERSTOOD, (goal,), notes=notes, confidence=probability, question=self._question(parts)
-        )
-        if (
-            self._cautious
-            and ruled.understood
-            and ruled.notes in ((), self._left_out(tokens))
-            and self._possible(ruled, there)
-        ):
+        # a request is no less clear because another one stands beside it
+        probability = min(part.readings[0].probability for part in parts)
+        left_out = self._said.left_out(asked.tokens)
+        notes = (*left_out, *self._said.unheard(asked.tokens, goal))
+        heard = ParsedInstruction(ParseStatus.UNDERSTOOD, (goal,), notes=notes, confidence=probability)
+        if self._cautious and ruled.understood and ruled.notes in ((), left_out) and self._possible(ruled, asked.there):
             same = _shape(ruled.goals[-1:]) == _shape((goal,)) and len(ruled.goals) == 1
-            return replace(heard, question="") if same and probability >= SURE else ruled
-        if probability >= SURE:
-            return replace(heard, question="")
-        if ruled.understood and (self._cautious or probability < HEARD):
-            return ruled
-        if not self._cautious:
+            return heard if same and probability >= SURE else ruled
+        heard = replace(heard, notes=(*notes, *_not_known(parts)))
+        doubted = any(part.doubted for part in parts)
+        if probability >= SURE and not doubted:
             return heard
-        reason = f"I am not sure what is meant (certainty {probability:.0%})"
+        if ruled.understood and (self._cautious or doubted or probability < HEARD):
+            return ruled
+        if self._cautious or any(part.readings[0].probability < part.least for part in parts):
+            return self._ask(asked, ruled, parts, probability, again)
+        warning = (f"this is a guess (certainty {probability:.0%})",) if probability < SURE else ()
+        return replace(heard, notes=(*warning, *heard.notes))
+
+    # ---- asking
+
+    def _ask(
+        self, asked: _Asked, ruled: ParsedInstruction, parts: Sequence[_Part], probability: float, again: bool
+    ) -> ParsedInstruction:
+        """Return a question: about the words that are not understood, else about the part that is least sure."""
+        unclear = tuple(dict.fromkeys(words for part in parts if part.doubted for words in part.unclear))
+        rest = self._rest(asked, parts) if unclear and again else ""
+        if rest:
+            meanings = [rest]
+        else:
+            part = min(parts, key=lambda item: (not item.doubted, item.readings[0].probability))
+            inventory = self._reader.decoder.inventory
+            likely = [item for item in part.readings if item.probability >= HEARD] if unclear else part.readings
+            meanings = [self._words.sentence(inventory.goal(self._domain, item.meaning)) for item in likely[:ASKED]]
+        asking = question(meanings, unclear, only=bool(rest))
         return replace(
             ruled,
             status=ParseStatus.NOT_UNDERSTOOD,
-            reason=f"{reason}: {heard.question}" if heard.question else reason,
+            goals=(),
+            not_understood=unclear or ruled.not_understood,
+            suggestions=tuple(dict.fromkeys(meanings)),
+            reason=f"I am not sure what is meant (certainty {probability:.0%}). {asking}".strip(),
             confidence=probability,
-            question=heard.question,
+            question=asking,
         )
+
+    def _rest(self, asked: _Asked, parts: Sequence[_Part]) -> str:
+        """Return what is asked for beside the words that are not understood, in a sentence; empty if nothing."""
+        kept: list[str] = []
+        for part in parts:
+            words = tokenize(part.text)
+            texts = self._doubter.without(words, part.doubts.places) if part.doubted else [" ".join(words)]
+            kept += [text for text in texts if text]
+        text = ". ".join(kept)
+        if not text or tokenize(text) == asked.tokens:
+            return ""
+        found = self._parse(replace(asked, text=text, tokens=tokenize(text)), again=False)
+        named = self._doubter.classes_named(tokenize(text))
+        things = {variable.class_name for goal in found.goals for variable in goal.variables}
+        return self._words.sentence(found.goals[-1]) if found.understood and things <= named else ""
 
     def _without_ignorable(
         self, tokens: Sequence[str], graph: SceneGraph | None, ruled: ParsedInstruction
     ) -> ParsedInstruction:
         """Return what the rules understand without the words that may be left out, and say so; else what they said."""
-        row = tuple(tokens)
-        for phrase in sorted(self._ignorable, key=len, reverse=True):
-            kept: list[str] = []
-            index = 0
-            while index < len(row):
-                if row[index : index + len(phrase)] == phrase:
-                    index += len(phrase)
-                else:
-                    kept.append(row[index])
-                    index += 1
-            row = tuple(kept)
+        row = self._said.without_ignorable(tokens)
         if row == tuple(tokens) or not row:
             return ruled
-        again = self._rules.parse(" ".join(row), graph)
-        return replace(again, notes=(*self._left_out(tokens), *again.notes)) if again.understood else ruled
+        again = self._rules.parse(" ".join(row), graph, suggest=False)
+        return replace(again, notes=(*self._said.left_out(tokens), *again.notes)) if again.understood else ruled
 
     def _possible(self, ruled: ParsedInstruction, there: Mapping[str, int]) -> bool:
         """Return whether all fixtures that the rules heard of are on the map, if there is one."""
@@ -170,51 +225,42 @@ class InstructionUnderstanding:
         heard = {variable.class_name for goal in ruled.goals for variable in goal.variables} & fixed
         return not (fixed & set(there)) or heard <= set(there)
 
-    def _question(self, parts: Sequence[_Part]) -> str:
-        """Return what to ask about the part that is least sure; empty if nothing else comes to mind."""
-        part = min(parts, key=lambda item: item.readings[0].probability)
-        if len(part.readings) < 2:
-            return ""
-        first, second = (self._words(item) for item in part.readings[:2])
-        return f"do you mean {first}, or {second}?"
-
-    def _words(self, reading: Reading) -> str:
-        """Return a meaning in words, e.g. ``in(mug, fridge) and hot(mug)``."""
-        inventory = self._reader.decoder.inventory
-        goal = inventory.goal(self._domain, reading.meaning)
-        called = {
-            variable.name: (self._domain.class_of(variable.class_name or "").words or (variable.class_name or "",))[0]
-            for variable in goal.variables
-        }
-        return " and ".join(
-            dict.fromkeys(
-                f"{literal.predicate}({', '.join(called[name] for name in literal.arguments)})"
-                for literal in goal.literals
-            )
-        )
-
-    def _left_out(self, tokens: Sequence[str]) -> tuple[str, ...]:
-        words = self._contained(tokens, self._ignorable)
-        return (f"did not use {', '.join(map(repr, words))}",) if words else ()
-
     # ---- the trained reader
 
-    def _parts(self, text: str, there: Mapping[str, int], complete: bool) -> list[_Part]:
+    def _parts(self, asked: _Asked) -> list[_Part]:
         """Return the requests of a text; none if it asks for something else."""
+        text, there, decoder = asked.text, asked.there, self._reader.decoder
         scores = self._reader.scores([text], there)[0]
-        names = self._reader.decoder.names
-        kind = names[int(np.argmax(scores.structures))]
+        kind = decoder.names[int(np.argmax(scores.structures))]
         if kind == OTHER:
             return []
-        texts = [text]
-        if kind == SEVERAL:
-            cuts = places(text, self._then, self._and, self._verbs)
-            texts = split(text, cuts, lambda items: [self._single(item) for item in self._reader.scores(items, there)])
-        found = [scores] if len(texts) == 1 else self._reader.scores(texts, there)
-        decoder = self._reader.decoder
-        return [
-            _Part(part, tuple(decoder.readings(item, there, complete))) for part, item in zip(texts, found, strict=True)
-        ]
+        if kind != SEVERAL:
+            return [self._part(text, scores, asked)]
+        return self._split(scores, asked)
+
+    def _split(self, scores: Scores, asked: _Asked) -> list[_Part]:
+        """Return the parts that make a text likeliest: each asks for one thing, and what it asks for is clear."""
+        texts = spans(asked.text, places(asked.text, self._then, self._and, self._verbs))
+        found = [scores] if len(texts) == 1 else self._reader.scores(list(texts.values()), asked.there)
+        scored = dict(zip(texts, found, strict=True))
+        values = {span: self._single(item)[0] for span, item in scored.items()}
+        values[0, max(last for _, last in texts)] -= self._single(scores)[1]  # all others need several requests
+        parts: dict[Span, _Part] = {}
+
+        def clarity(span: Span) -> float:
+            parts[span] = self._part(texts[span], scored[span], asked)
+            readings = parts[span].readings
+            return math.log(readings[0].probability) if readings else UNCLEAR
+
+        return [parts[span] for span in clearest(values, clarity)]
+
+    def _part(self, text: str, scores: Scores, asked: _Asked) -> _Part:
+        decoder, words = self._reader.decoder, tokenize(text)
+        readings = tuple(decoder.readings(scores, asked.there, asked.complete))
+        doubts = self._doubter.doubts(words, readings[0].meaning) if readings else Doubts()
+        if decoder.names[int(np.argmax(scores.structures))] == OTHER:  # one of several requests that is of another kind
+            doubts = Doubts(((0, len(words)),), NEW_THING, True)
+        return _Part(text, readings, doubts, quoted(words, doubts.places))
 
     def _single(self, scores: Scores) -> tuple[float, float]:
         """Return the log probabilities that a text asks for one thing, and for several."""
@@ -251,80 +297,11 @@ class InstructionUnderstanding:
             return None
         return whole
 
-    # ---- words
 
-    def _known_counts(self) -> set[int]:
-        """Return the numbers of things that the structures can ask for; others are for the rules."""
-        inventory = self._reader.decoder.inventory
-        return {item.count(slot) for item in inventory.structures.values() for slot in inventory.slots} - {0}
-
-    def _counts(self, tokens: Sequence[str]) -> bool:
-        """Return whether a text has a number that no structure can ask for, or digits."""
-        return any(sign.isdigit() for token in tokens for sign in token) or self._contains(tokens, self._numbers)
-
-    def _unheard(self, tokens: Sequence[str], goal: Goal) -> tuple[str, ...]:
-        """Return a note on things that were spoken of and are no part of the goal, tools apart."""
-        used = {variable.class_name for variable in goal.variables}
-        fixed, row, unheard = self._reader.decoder.fixed, tuple(tokens), []
-        for phrase, senses in self._nouns.items():
-            classes = {sense.class_name for sense in senses}
-            tools = any(self._tools & set(self._domain.class_of(name).facts) for name in classes)
-            if classes & (used | fixed) or tools or not self._contains(row, (phrase,)):
-                continue
-            unheard.append(phrase)
-        longest = [
-            phrase for phrase in unheard if not any(other != phrase and _within(phrase, other) for other in unheard)
-        ]
-        words = sorted(" ".join(phrase) for phrase in longest if not self._in_other(phrase, row, used))
-        return (f"did not use {', '.join(map(repr, words))}",) if words else ()
-
-    def _in_other(self, phrase: tuple[str, ...], row: tuple[str, ...], used: set[str | None]) -> bool:
-        """Return whether a noun is only part of a longer one that was used ("card" of "credit card")."""
-        return any(
-            _within(phrase, other) and self._contains(row, (other,)) and {s.class_name for s in senses} & used
-            for other, senses in self._nouns.items()
-            if other != phrase
-        )
-
-    def _refused(self) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]:
-        """Return the phrases that only the rules may answer, and those that may be left out."""
-        groups: dict[bool, set[tuple[str, ...]]] = {True: set(), False: set()}
-        for entry in self._domain.wording.get("refused") or ():
-            for phrase in entry.get("words") or ():
-                groups[bool(entry.get("ignorable", False))].add(tokenize(str(phrase)))
-        return frozenset(groups[False]), frozenset(groups[True])
-
-    def _contained(self, tokens: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> list[str]:
-        row = tuple(tokens)
-        return sorted(
-            " ".join(phrase)
-            for phrase in phrases
-            if any(row[start : start + len(phrase)] == phrase for start in range(len(row) - len(phrase) + 1))
-        )
-
-    def _contains(self, tokens: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> bool:
-        return bool(self._contained(tokens, phrases))
-
-
-def _within(phrase: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether a phrase stands in another."""
-    return any(other[start : start + len(phrase)] == phrase for start in range(len(other) - len(phrase) + 1))
-
-
-def _tool_facts(domain: Domain) -> frozenset[str]:
-    """Return the static facts of things that actions need and do nothing to, e.g. ``cuts`` of a knife."""
-    found = set()
-    for schema in domain.actions.values():
-        changed = {name for term in (*schema.added, *schema.deleted) for name in term.arguments}
-        found |= {
-            literal.predicate
-            for literal in schema.preconditions
-            if literal.positive
-            and len(literal.arguments) == 1
-            and literal.predicate in domain.static_predicates
-            and not changed & set(literal.arguments)
-        }
-    return frozenset(found)
+def _not_known(parts: Sequence[_Part]) -> tuple[str, ...]:
+    """Return a note on what is new in a text that is believed all the same."""
+    words = tuple(dict.fromkeys(words for part in parts for words in part.unclear))
+    return (f"may have misunderstood {', '.join(map(repr, words))}",) if words else ()
 
 
 def _classes_there(graph: SceneGraph | None) -> dict[str, int]:
