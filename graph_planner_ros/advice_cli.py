@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail, table
+from graph_planner_ros.console import Terminal, errors, fail, table, writable
+from graph_planner_ros.domain.files import write_atomically
 from graph_planner_ros.memory_collect_cli import numbers_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ Seed = Annotated[int, typer.Option(help="Seed of the choice of the bank.", min=0
 Ablations = Annotated[
     bool, typer.Option("--ablations", help="Play with advice on places, and on actions, alone as well.")
 ]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file as JSON.")]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", callback=writable, help="Write the results to this file as JSON.")
+]
 
 
 @app.command()
@@ -105,11 +108,11 @@ def _run(
             errors.print(escape(f"{number} {task}: {shown}"), soft_wrap=True)
             if json_file is not None:
                 report.compare()
-                json_file.write_text(json.dumps(report.as_json(), indent=1) + "\n")
+                write_atomically(json_file, json.dumps(report.as_json(), indent=1) + "\n")
     except (WorldUnavailableError, EngineMissingError, EncoderMissingError) as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     show(report)
     if stop():
         raise typer.Exit(130)

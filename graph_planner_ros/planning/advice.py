@@ -10,7 +10,7 @@ as ever, and the more experience had expected of it, the less experience counts 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -30,6 +30,7 @@ DOUBT = 0.5
 happens, 1 takes each chance at its word. In the kitchens 0.5 found things faster than 1."""
 DISCOUNT = 0.05
 """Part of an action's cost that a remembered action is cheaper by: so little that no detour is worth it."""
+MEMORY = "memory"
 COUNT = 3
 """Remembered actions that are asked for."""
 
@@ -70,9 +71,19 @@ class Experience(Protocol):
         """
 
     def retrieve(
-        self, scene: SceneGraph, state: SymbolicState, goals: Sequence[Goal], *, count: int
+        self,
+        scene: SceneGraph,
+        state: SymbolicState,
+        goals: Sequence[Goal],
+        *,
+        count: int,
+        before: str | None = None,
     ) -> Sequence[Remembered]:
-        """Return remembered actions, the nearest first."""
+        """Return remembered actions, the nearest first.
+
+        Args:
+            before: name of the action that was done just before, empty at the beginning of a task; None: not known.
+        """
 
 
 @dataclass
@@ -129,24 +140,30 @@ class Advice:
         return {place: (1.0 - weight) * value + weight * known.get(place, value) for place, value in own.items()}
 
     def discounts(
-        self, scene: SceneGraph | None, state: SymbolicState, goal: Goal
+        self, scene: SceneGraph | None, state: SymbolicState, goal: Goal, *, before: str | None = None
     ) -> tuple[dict[GroundAction, float], dict[GroundAction, str]]:
         """Return the lower costs of remembered actions, and where each comes from.
 
         Args:
             scene: what is believed; without it there is no advice. state: with what is supposed. goal: planned for.
+            before: name of the action that was done just before, see `Experience.retrieve`.
         """
         if not self.actions or scene is None:
             return {}, {}
         costs: dict[GroundAction, float] = {}
         origins: dict[GroundAction, str] = {}
-        for found in self.experience.retrieve(scene, state, (goal,), count=COUNT):
+        for found in self.experience.retrieve(scene, state, (goal,), count=COUNT, before=before):
             for action in (found.action, *found.following):
                 price = self._price(state, action)
                 if price is not None and action not in costs:
                     costs[action] = (1.0 - self.discount) * price
                     origins[action] = found.origin
         return costs, origins
+
+    def source(self, class_name: str) -> str:
+        """Return who says where things of a class are: memory, or what an experience with a ``source`` names."""
+        named = getattr(self.experience, "source", None)
+        return str(named(class_name)) if callable(named) else MEMORY
 
     def _price(self, state: SymbolicState, action: GroundAction) -> float | None:
         """Return what an action costs; None for moves (they come with what is done there) and what is not known."""
@@ -185,19 +202,25 @@ def _scaled(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def advised_reason(
-    domain: Domain, actions: Sequence[GroundAction], hypotheses: Hypotheses, origins: Mapping[GroundAction, str]
+    domain: Domain,
+    actions: Sequence[GroundAction],
+    hypotheses: Hypotheses,
+    origins: Mapping[GroundAction, str],
+    source: Callable[[str], str] = lambda class_name: MEMORY,
 ) -> list[str]:
     """Return what of a plan comes from advice, in sentences; none if nothing does.
 
     Args:
         domain, actions: the plan. hypotheses: that it rests on. origins: remembered action -> where it comes from.
+        source: who says where things of a class are, see `Advice.source`.
     """
     parts: list[str] = []
     for action in actions:
         if domain.hypotheses is not None and action.name == domain.hypotheses.action:
             thing, place = find_arguments(domain, action.arguments)
             if (thing, place) in hypotheses.advised:
-                parts.append(f"memory advises looking for {hypotheses.classes.get(thing, thing)} in {place}")
+                label = hypotheses.classes.get(thing, thing)
+                parts.append(f"{source(label)} advises looking for {label} in {place}")
     remembered = [action for action in actions if action in origins]
     if remembered:
         sources = list(dict.fromkeys(origins[action] for action in remembered))

@@ -235,7 +235,9 @@ class _Search:
             self._prices = {}
             if advice is not None and has_costs(self._domain):
                 full = with_hypotheses(self._domain, self._state, hypotheses)
-                self._prices, self._origins = advice.discounts(self._evidence.scene, full, self._goal)
+                self._prices, self._origins = advice.discounts(
+                    self._evidence.scene, full, self._goal, before=self._evidence.before
+                )
         return self._prices
 
     def _narrow(self, hypotheses: Hypotheses) -> Hypotheses:
@@ -322,7 +324,8 @@ class _Search:
         reason = f"{len(steps)} steps"
         if things:
             reason += f", supposing a place for {', '.join(item.class_name for item in things)}"
-        advised = advised_reason(self._domain, actions, hypotheses, self._origins)
+        who = {"source": self._planner.advice.source} if self._planner.advice is not None else {}
+        advised = advised_reason(self._domain, actions, hypotheses, self._origins, **who)
         return PlanningResult(
             PlanningStatus.SOLVED,
             "; ".join([reason, *self._relaxed, *advised]),

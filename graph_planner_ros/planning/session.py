@@ -88,7 +88,7 @@ class TaskSession:
         self._failures = FailureLog(domain, max_failures)
         self._goal_index = 0
         self._part = self.goals[0]
-        self._acted = False
+        self._last = ""  # name of the action that was done last; empty: nothing was done yet
         self._steps: tuple[PlannedStep, ...] = ()
         self._next = 0
         self._result: PlanningResult | None = None
@@ -125,7 +125,7 @@ class TaskSession:
     ) -> Decision:
         """Decide after a step was carried out; ``graph`` and ``state`` are the belief after it."""
         action = self._action(step)
-        self._acted = True
+        self._last = action.name
         self._failures.succeeded(action)
         self._processes.acted(action)
         belief = self._believe(graph, state)
@@ -146,7 +146,7 @@ class TaskSession:
     ) -> Decision:
         """Decide on the way, when a step of several parts (a move through several places) is not at its end."""
         action = self._action(step)
-        self._acted = True
+        self._last = action.name
         belief = self._believe(graph, state)
         moved = replace(self._steps[self._next], action=from_here(self.domain, belief.state, action))
         self._steps = (*self._steps[: self._next], moved, *self._steps[self._next + 1 :])
@@ -161,7 +161,7 @@ class TaskSession:
     ) -> Decision:
         """Decide after a step failed in a way that the executor could not recover from."""
         action = self._action(step)
-        self._acted = True
+        self._last = action.name
         if result.status in (SkillStatus.CANCELLED, SkillStatus.SERVER_LOST):
             return self._fail(failed_task_status(result), f"{action}: {result.reason or result.status.name.lower()}")
         self._failures.failed(action, result)
@@ -187,7 +187,7 @@ class TaskSession:
     # ---- what the events mean
 
     def _believe(self, graph: SceneGraph, state: SymbolicState) -> Belief:
-        belief = self._tracker.update(graph, state)
+        belief = self._tracker.update(graph, state, self._last)
         return replace(belief, state=self._processes.believe(belief.state, self.goal))
 
     def _action(self, step: PlannedStep | GroundAction | int) -> GroundAction:
@@ -266,7 +266,7 @@ class TaskSession:
             self._goal_index += 1
             reached = True
         if self._goal_index == len(self.goals):
-            if not self._acted:
+            if not self._last:
                 text = "; ".join(describe_goal(goal, self.domain) for goal in self.goals)
                 return Decision(DecisionKind.DONE, TaskStatus.ALREADY_SATISFIED, f"already true: {text}")
             self._next = len(self._steps)

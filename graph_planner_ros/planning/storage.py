@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.domain.json_files import what_is_wrong
 
 
 class StoredMemoryError(ValueError):
@@ -27,8 +28,8 @@ def read_json(path: Path, kind: str) -> dict[str, Any]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise StoredMemoryError(f"{path} is not a readable {kind}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise StoredMemoryError(f"{path}: {what_is_wrong(error, f'a {kind}')}") from error
     if not isinstance(content, dict) or content.get("kind") != kind:
         raise StoredMemoryError(f"{path} is not a {kind}")
     return content

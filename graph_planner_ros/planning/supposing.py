@@ -37,6 +37,8 @@ class Evidence:
             part of it was seen, or from far away.
         instruction: what the user said.
         scene: what the state is a view of; None if nobody has it. Only advice from experience looks at it.
+        before: name of the action that was done just before, empty at the beginning of a task; None: not known. Only
+            advice from experience looks at it.
     """
 
     now: float = 0.0
@@ -46,6 +48,7 @@ class Evidence:
     certainty: Mapping[str, float] = field(default_factory=dict)
     instruction: str = ""
     scene: SceneGraph | None = None
+    before: str | None = None
 
 
 @dataclass(frozen=True)

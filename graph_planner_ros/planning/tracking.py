@@ -78,8 +78,8 @@ class BeliefTracker:
     _carried_to: dict[str, str] = field(default_factory=dict)
     _now: float = 0.0
 
-    def update(self, graph: SceneGraph, state: SymbolicState) -> Belief:
-        """Take in a new belief of perception."""
+    def update(self, graph: SceneGraph, state: SymbolicState, before: str | None = None) -> Belief:
+        """Take in a new belief of perception; ``before`` is the name of the action that led to it, see `Evidence`."""
         if graph.stamp < self._now:
             self.negative.clock_went_back(graph.stamp)
             self.disbelieved = {atom: min(stamp, graph.stamp) for atom, stamp in self.disbelieved.items()}
@@ -96,6 +96,7 @@ class BeliefTracker:
             {place: look.confidence for place, look in looks.items()},
             self.instruction,
             graph,
+            before,
         )
         return Belief(corrected, evidence)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -42,7 +43,9 @@ class Said:
 
     chances: Mapping[str, float] = field(default_factory=dict)
     remembered: Sequence[Memory] = ()
+    after: Mapping[str | None, Sequence[Memory]] = field(default_factory=dict)
     asked: int = 0
+    befores: list[str | None] = field(default_factory=list)
 
     def places(
         self, scene: SceneGraph, goals: Sequence[Goal], class_name: str, candidates: Mapping[str, str]
@@ -51,9 +54,16 @@ class Said:
         return {place: self.chances[label] for place, label in candidates.items() if label in self.chances}
 
     def retrieve(
-        self, scene: SceneGraph, state: SymbolicState, goals: Sequence[Goal], *, count: int
+        self,
+        scene: SceneGraph,
+        state: SymbolicState,
+        goals: Sequence[Goal],
+        *,
+        count: int,
+        before: str | None = None,
     ) -> Sequence[Memory]:
-        return self.remembered
+        self.befores.append(before)
+        return self.after.get(before, self.remembered)
 
 
 def planner(said: Said | None, **switches: bool) -> MemPlan:
@@ -188,6 +198,39 @@ def test_of_like_plans_the_remembered_one_is_taken_and_the_reason_says_so() -> N
         assert f"memory advises {action}, as in an old day" in result.reason
         without = planner(said, actions=False).plan(world.state(), goal, evidence=evidence)
         assert "memory" not in without.reason
+
+
+def test_which_advice_a_plan_uses_depends_on_what_was_done_just_before() -> None:
+    world = kitchen(DOMAIN, 1, ["Mug", "Mug", "Mug"], extra=0)
+    for number in (1, 2, 3):
+        world.move(f"mug_{number}", "countertop_1")
+        world._see(f"mug_{number}", "countertop_1")
+    wanted = {None: "mug_1", "": "mug_2", "find": "mug_3"}
+    actions = {before: GroundAction("pick_up", (mug, "countertop_1")) for before, mug in wanted.items()}
+    said = Said(after={before: [Memory(GroundAction("fly", ()), (action,))] for before, action in actions.items()})
+    for before, action in actions.items():
+        evidence = Evidence(scene=world.graph, before=before)
+        result = planner(said).plan(world.state(), put_goal("Mug", "DiningTable"), evidence=evidence)
+        assert action in [step.action for step in result.steps]
+        assert f"memory advises {action}" in result.reason
+    assert said.befores == list(wanted)
+
+
+@pytest.mark.parametrize("every_step", [False, True])
+def test_experience_is_asked_with_the_action_that_the_task_did_last(every_step: bool) -> None:
+    world, said = kitchen(DOMAIN, 3, ["Knife", "Mug"], extra=0), Said()
+    goals = [put_goal("Knife", "DiningTable"), put_goal("Mug", "CounterTop")]
+    did: list[str] = []  # what the task had done last whenever experience was asked
+    retrieve = said.retrieve
+
+    def noted(*arguments: Any, **options: Any) -> Sequence[Memory]:
+        did.append(world.executed[-1].name if world.executed else "")
+        return retrieve(*arguments, **options)
+
+    said.retrieve = noted  # type: ignore[method-assign]
+    session = TaskSession(DOMAIN, planner(said), "", goals, replan_every_step=every_step)
+    assert run(world, session).kind is DecisionKind.DONE
+    assert said.befores == did and did[0] == "" and len(set(did)) > 1
 
 
 def test_a_look_that_experience_made_cheaper_is_named_in_the_reason() -> None:

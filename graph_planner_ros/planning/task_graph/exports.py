@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, what_is_wrong
 from graph_planner_ros.planning.task_graph.graph import EdgeKind, SubtaskNode, TaskGraph
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def from_json(text: str, domain: Domain) -> TaskGraph:
         nodes, edges = content["nodes"], {(entry["source"], entry["target"]) for entry in content["edges"]}
         reasons = {(entry["source"], entry["target"]): str(entry["reason"]) for entry in content["missing"]}
         name = content["domain"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"this is no task graph: {type(error).__name__}: {error}") from error
+    except NO_SUCH_SHAPE as error:
+        raise ValueError(what_is_wrong(error, "a task graph as JSON")) from error
     if found != (FORMAT, VERSION):
         raise ValueError(f"expected {FORMAT}, version {VERSION}, found {found[0]!r}, version {found[1]!r}")
     if name != domain.name:
