@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from graph_planner_ros.alfred_cli import alfred, alfred_compose
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, finite, writable
+from graph_planner_ros.domain.files import write_atomically
 from graph_planner_ros.prior_cli import learn_places
 from graph_planner_ros.robotouille_cli import make_robotouille_tasks
 from graph_planner_ros.textworld_cli import make_textworld_games
@@ -25,13 +26,6 @@ app.command("learn-places")(learn_places)
 app.command("robotouille-tasks")(make_robotouille_tasks)
 app.command("textworld-games")(make_textworld_games)
 console = Terminal(highlight=False)
-
-
-def _writable(path: Path | None) -> Path | None:
-    """Refuse a file that cannot be written before the hours whose results it is to hold."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise typer.BadParameter(f"{path} cannot be written: it is a folder, or its folder does not exist")
-    return path
 
 
 Split = Annotated[str, typer.Option(help="Split, as the data call it; empty: the world's own.")]
@@ -54,20 +48,26 @@ Processes = Annotated[int, typer.Option(help="Games at a time.", min=1)]
 Out = Annotated[
     Path | None,
     typer.Option(
-        callback=_writable, help="File of results (JSON lines); games that are in it already are not played again."
+        callback=writable, help="File of results (JSON lines); games that are in it already are not played again."
     ),
 ]
 MarkdownFile = Annotated[
-    Path | None, typer.Option("--markdown", callback=_writable, help="Write the table to this file as well.")
+    Path | None, typer.Option("--markdown", callback=writable, help="Write the table to this file as well.")
 ]
 WorldPython = Annotated[
     Path | None, typer.Option("--python", help="Python of the world's environment; without it .venv-<world> is used.")
 ]
-Wall = Annotated[float, typer.Option(help="Seconds of wall time after which a game is given up.", min=1)]
+Wall = Annotated[
+    float, typer.Option(callback=finite, help="Seconds of wall time after which a game is given up.", min=1)
+]
 EngineName = Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")]
 PlanTimeout = Annotated[
     float,
-    typer.Option(help="Seconds for one planning call; what usually ends a search is the number of states.", min=0.1),
+    typer.Option(
+        callback=finite,
+        help="Seconds for one planning call; what usually ends a search is the number of states.",
+        min=0.1,
+    ),
 ]
 EveryStep = Annotated[bool, typer.Option("--replan-every-step", help="Plan anew after every command, as the paper.")]
 KeepMemory = Annotated[bool, typer.Option("--keep-memory", help="Keep positive memory from game to game.")]
@@ -81,7 +81,7 @@ Model = Annotated[str | None, typer.Option(help="Model of react, as its server c
 Endpoint = Annotated[
     str, typer.Option(help="Base URL of react's server; else OPENAI_BASE_URL. The key is in OPENAI_API_KEY.")
 ]
-ModelTimeout = Annotated[float, typer.Option(help="Seconds for one answer of react's model.", min=0.1)]
+ModelTimeout = Annotated[float, typer.Option(callback=finite, help="Seconds for one answer of react's model.", min=0.1)]
 Runs = Annotated[Path, typer.Option(help="Folder for results without --out.")]
 
 
@@ -165,7 +165,7 @@ def show_table(
         try:
             made = tables.make_table(read_results(path))
         except ResultsError as error:
-            raise fail(str(error), 2) from None
+            raise fail(error, 2) from None
         if markdown:
             print(tables.markdown(made))
         else:
@@ -185,11 +185,14 @@ def compare_command(
     try:
         made = compare.compare(read_results(first), read_results(second))
     except ResultsError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     if markdown:
         print(compare.markdown(made))
     else:
         compare.show(made, console)
+
+
+MOST_SEEDS = 100_000
 
 
 def parse_seeds(seed: int | None, seeds: str) -> tuple[int, ...]:
@@ -206,6 +209,8 @@ def parse_seeds(seed: int | None, seeds: str) -> tuple[int, ...]:
         raise ValueError(f"--seeds takes a number of seeds or a list like 42,84, not {seeds!r}")
     if "," in seeds:
         return tuple(dict.fromkeys(numbers))
+    if numbers[0] > MOST_SEEDS:
+        raise ValueError(f"--seeds takes at most {MOST_SEEDS} seeds, not {seeds}")
     if seed is None and numbers == (1,):
         return ()
     return tuple(range(seed or 0, (seed or 0) + numbers[0]))
@@ -225,12 +230,12 @@ def _bench(world: str, options: dict[str, Any], given: dict[str, Any]) -> None:
         settings = RunSettings(out, given["processes"], given["wall"], _command(given["endpoint"]))
         results = run_bench(experiment, selection, settings, errors, stop)
     except (WorldUnavailableError, EngineMissingError) as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     table = tables.make_table(results)
     if given["markdown"] is not None:
-        given["markdown"].write_text(tables.markdown(table), encoding="utf-8")
+        write_atomically(given["markdown"], tables.markdown(table))
     tables.show(table, console)
     if stop():
         raise typer.Exit(130)
@@ -239,13 +244,13 @@ def _bench(world: str, options: dict[str, Any], given: dict[str, Any]) -> None:
 def _experiment(world: str, options: dict[str, Any], given: dict[str, Any]) -> Any:
     from graph_planner_ros.benchmarks.worlds.experiment import REACT, Experiment, Selection
     from graph_planner_ros.benchmarks.worlds.options import AgentOptions
-    from graph_planner_ros.benchmarks.worlds.react import ReactSettings
+    from graph_planner_ros.benchmarks.worlds.react import ReactSettings, endpoint_options
 
     if given["keep_memory"] and given["processes"] > 1:
         raise ValueError("with --keep-memory results depend on the order of the games: add --processes 1")
     react = None
     if given["planner"] == REACT and given["model"]:
-        react = ReactSettings(given["model"], given["endpoint"], timeout=given["model_timeout"])
+        react = ReactSettings(endpoint_options(given["model"], given["endpoint"], given["model_timeout"]))
     agent = AgentOptions(
         replan_every_step=given["replan_every_step"],
         keep_memory=given["keep_memory"],

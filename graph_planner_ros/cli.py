@@ -6,6 +6,7 @@ missing or was lost; 130 cancelled.
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import sys
@@ -19,7 +20,8 @@ from rich.markup import escape
 from graph_planner_ros import __version__
 from graph_planner_ros.advice_cli import app as advice_app
 from graph_planner_ros.bench_cli import app as bench_app
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, finite, flushed, writable
+from graph_planner_ros.domain.files import write_atomically
 from graph_planner_ros.domains_cli import app as domains_app
 from graph_planner_ros.language_cli import app as language_app
 from graph_planner_ros.llm_fuzz_cli import llm_fuzz
@@ -54,21 +56,21 @@ app.add_typer(instruction_app, name="instruction")
 
 console = Terminal(highlight=False)
 
+ROS_MODULES = frozenset(("rclpy", "rosbag2_py", "rosidl_runtime_py", "ament_index_python", "tf2_ros", "std_msgs"))
+"""Modules that a sourced ROS brings."""
+
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 RunsFolder = Annotated[Path, typer.Option(help="Folder in which a folder for this run is made.")]
 
 
-def _writable(path: Path | None) -> Path | None:
-    """Refuse a file that cannot be written before the work whose results it is to hold."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise typer.BadParameter(f"{path} cannot be written: it is a folder, or its folder does not exist")
-    return path
-
-
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", callback=_writable, help="Write the results to this file as JSON.")
+    Path | None, typer.Option("--json", callback=writable, help="Write the results to this file as JSON.")
 ]
 Instruction = Annotated[str, typer.Argument(help="What the robot is to do, in plain English.")]
+
+
+MOST_STEPS = 100_000_000
+"""Of a bank that is measured."""
 
 
 class StopSignal:
@@ -88,7 +90,7 @@ class StopSignal:
 def write_json(path: Path | None, content: dict[str, Any]) -> None:
     """Write a JSON file, if one is wanted."""
     if path is not None:
-        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        write_atomically(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 @app.command()
@@ -126,7 +128,7 @@ def up(
     try:
         values = bringup.parse_arguments(arguments or [])
     except ValueError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     raise typer.Exit(run_until_stopped(console, values, runs, StopSignal()))
 
 
@@ -136,8 +138,10 @@ def send(
         str, typer.Argument(help="What is to be done, in plain English; in a text world left out for the game's goal.")
     ] = "",
     namespace: Namespace = "",
-    timeout: Annotated[float, typer.Option(help="Seconds after which the task is cancelled.")] = 3600.0,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the system.")] = 15.0,
+    timeout: Annotated[
+        float, typer.Option(callback=finite, help="Seconds after which the task is cancelled.", min=0)
+    ] = 3600.0,
+    wait: Annotated[float, typer.Option(callback=finite, help="Seconds to wait for the system.", min=0)] = 15.0,
     json_file: JsonFile = None,
 ) -> None:
     """Send an instruction to the running system and show the plan, progress and the outcome. Ctrl-C cancels."""
@@ -164,7 +168,7 @@ def game(
         str, typer.Argument(help="Name, part of a name, or number from 0; a dot: the same again; left out: the next.")
     ] = "",
     namespace: Namespace = "",
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the bridge.")] = 15.0,
+    wait: Annotated[float, typer.Option(callback=finite, help="Seconds to wait for the bridge.", min=0)] = 15.0,
 ) -> None:
     """Begin a game of the running text world; the one that is played is given up."""
     from graph_planner_ros.running import call_start_game
@@ -181,7 +185,7 @@ def game(
 def plan(
     instruction: Instruction,
     namespace: Namespace = "",
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the system.")] = 15.0,
+    wait: Annotated[float, typer.Option(callback=finite, help="Seconds to wait for the system.", min=0)] = 15.0,
 ) -> None:
     """Show the plan for an instruction from the present belief, without acting."""
     from graph_planner_ros.running import call_plan_task
@@ -198,7 +202,7 @@ def disturb(
     kind: Annotated[str, typer.Argument(help="move, drop, stick_door, swap_instance or slip.")],
     target: Annotated[str, typer.Argument(help="Class or true name; empty: chosen by the simulator.")] = "",
     namespace: Namespace = "",
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the simulator.")] = 15.0,
+    wait: Annotated[float, typer.Option(callback=finite, help="Seconds to wait for the simulator.", min=0)] = 15.0,
 ) -> None:
     """Do something to the simulated world behind the robot's back."""
     from graph_planner_ros.running import call_disturb
@@ -220,9 +224,13 @@ def demo(
     instruction: Annotated[str | None, typer.Option(help="What the robot is to do.", show_default=False)] = None,
     layout: Annotated[str, typer.Option(help="Kitchen; empty: the first.")] = "",
     seed: Annotated[int, typer.Option(help="Seed of the kitchen.", min=0)] = 0,
-    speed: Annotated[float, typer.Option(help="Simulated seconds per second; 0: as fast as possible.", min=0)] = 1.0,
+    speed: Annotated[
+        float, typer.Option(callback=finite, help="Simulated seconds per second; 0: as fast as possible.", min=0)
+    ] = 1.0,
     engine: Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")] = "auto",
-    timeout: Annotated[float, typer.Option(help="Seconds after which the task is cancelled.")] = 1200.0,
+    timeout: Annotated[
+        float, typer.Option(callback=finite, help="Seconds after which the task is cancelled.", min=0)
+    ] = 1200.0,
     runs: RunsFolder = Path("runs"),
     json_file: JsonFile = None,
 ) -> None:
@@ -234,7 +242,7 @@ def demo(
     try:
         arguments = bringup.parse_arguments(words or [], arguments)
     except ValueError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     own_goal = arguments["sim"] in bringup.TEXT_WORLDS
     text = instruction or ("" if own_goal else bringup.DEMO_INSTRUCTION)
     result, code = run_demo(console, text, arguments, timeout, runs, StopSignal())
@@ -249,9 +257,13 @@ def evaluate_kitchen_command(
     tasks: Annotated[str | None, typer.Option(help="Only these tasks, separated by commas.")] = None,
     file: Annotated[Path | None, typer.Option(help="YAML file of tasks instead of the package's own.")] = None,
     jobs: Annotated[int, typer.Option(help="Episodes at a time.", min=1)] = 2,
-    speed: Annotated[float, typer.Option(help="Simulated seconds per second; 0: as fast as possible.", min=0)] = 2.0,
+    speed: Annotated[
+        float, typer.Option(callback=finite, help="Simulated seconds per second; 0: as fast as possible.", min=0)
+    ] = 2.0,
     engine: Annotated[str, typer.Option(help="Planning engine: auto, mimir or fast_downward.")] = "auto",
-    timeout: Annotated[float, typer.Option(help="Seconds of wall time for one episode.")] = 600.0,
+    timeout: Annotated[
+        float, typer.Option(callback=finite, help="Seconds of wall time for one episode.", min=1)
+    ] = 600.0,
     record: Annotated[bool, typer.Option(help="Record a bag of each episode.")] = True,
     runs: RunsFolder = Path("runs"),
     json_file: JsonFile = None,
@@ -266,7 +278,7 @@ def evaluate_kitchen_command(
     try:
         raise typer.Exit(evaluate_kitchen(console, settings, StopSignal()))
     except ValueError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
 
 
 @benchmark_app.command("planner")
@@ -274,7 +286,7 @@ def benchmark_planner_command(
     json_file: JsonFile = None,
     tasks: Annotated[int, typer.Option(help="Tasks for each size of kitchen.", min=1)] = 3,
     steps: Annotated[int, typer.Option(help="Planning steps for each task at most.", min=1)] = 5,
-    timeout: Annotated[float, typer.Option(help="Seconds for one planner call.")] = 30.0,
+    timeout: Annotated[float, typer.Option(callback=finite, help="Seconds for one planner call.", min=0.1)] = 30.0,
     seed: Annotated[int, typer.Option(help="Seed of the generated kitchens.", min=0)] = 0,
 ) -> None:
     """Compare pymimir with Fast Downward at every planning step, in generated kitchens of growing size."""
@@ -284,7 +296,7 @@ def benchmark_planner_command(
     try:
         report = benchmark_planner(tasks=tasks, steps=steps, seed=seed, timeout=timeout, progress=errors.print)
     except EngineMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     print_benchmark(report, console)
     write_json(json_file, report.as_json())
 
@@ -293,8 +305,8 @@ def benchmark_planner_command(
 def benchmark_memory_command(
     json_file: JsonFile = None,
     sizes: Annotated[str, typer.Option(help="Steps of each bank, separated by commas.")] = "50,10000,1000000",
-    dimension: Annotated[int, typer.Option(help="Dimension of the vectors.", min=2)] = 128,
-    queries: Annotated[int, typer.Option(help="Queries of each kind.", min=1)] = 1000,
+    dimension: Annotated[int, typer.Option(help="Dimension of the vectors.", min=2, max=4096)] = 128,
+    queries: Annotated[int, typer.Option(help="Queries of each kind.", min=1, max=1_000_000)] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the vectors.", min=0)] = 0,
     folder: Annotated[
         Path | None, typer.Option(help="Where the banks are made and deleted again, 1.5 GB for a million steps.")
@@ -306,14 +318,16 @@ def benchmark_memory_command(
 
     try:
         numbers = tuple(int(size) for size in sizes.split(","))
-        if min(numbers) < 1:
+        if not 1 <= min(numbers) <= max(numbers) <= MOST_STEPS:
             raise ValueError
     except ValueError:
-        raise fail(f"--sizes: expected numbers of steps separated by commas, found {sizes!r}", 2) from None
+        raise fail(
+            f"--sizes: expected numbers of steps up to {MOST_STEPS}, separated by commas, found {sizes!r}", 2
+        ) from None
     try:
         report = benchmark_memory(numbers, dimension, queries, seed, folder, errors.print)
     except (BankError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     print_benchmark(report, console)
     write_json(json_file, report.as_json())
 
@@ -327,7 +341,7 @@ def bag_info(bag: Annotated[Path, typer.Argument(help="Folder of the bag.")]) ->
     try:
         summary = summarize_bag(bag)
     except (OSError, ValueError) as error:
-        raise fail(str(error), 1) from None
+        raise fail(error, 1) from None
     console.print(f"{bag}: {summary.messages} messages in {summary.duration:.1f} s, {len(summary.files)} file(s)")
     rows = [(name, kind, str(count)) for name, (kind, count) in sorted(summary.topics.items())]
     console.print(table("topics", ("topic", "type", "messages"), rows))
@@ -336,7 +350,7 @@ def bag_info(bag: Annotated[Path, typer.Argument(help="Folder of the bag.")]) ->
 @bag_app.command("picture")
 def bag_picture(
     bag: Annotated[Path, typer.Argument(help="Folder of the bag.")],
-    picture: Annotated[Path, typer.Argument(help="PNG file to write.")],
+    picture: Annotated[Path, typer.Argument(callback=writable, help="PNG file to write.")],
 ) -> None:
     """Draw what the robot's camera saw after each subtask of a recorded run."""
     from graph_planner_ros.analysis.contact_sheet import save_contact_sheet
@@ -344,7 +358,7 @@ def bag_picture(
     try:
         count = save_contact_sheet(bag, picture)
     except (OSError, ValueError) as error:
-        raise fail(str(error), 1) from None
+        raise fail(error, 1) from None
     console.print(f"{picture}: {count} subtasks")
 
 
@@ -356,16 +370,36 @@ def bag_repair_command(bag: Annotated[Path, typer.Argument(help="Folder of the b
     try:
         report = repair_bag(bag)
     except (OSError, ValueError) as error:
-        raise fail(str(error), 1) from None
+        raise fail(error, 1) from None
     console.print(f"{bag}: {report.reason}; {report.messages} messages")
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # a name may hold half a character, and a terminal may know few of them
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return flushed(_run())
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run() -> int:
+    """Run a command; what the system refuses and what is not installed is one sentence."""
     try:
         app(prog_name="graph-planner", standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
+    except OSError as error:
+        return fail(error, 2).exit_code
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ROS_MODULES and error.name != "graph_planner_ros.msg":
+            raise
+        return fail(
+            f"this command needs ROS 2 ({error.name} is not there): use ./run, or source its setup file", 3
+        ).exit_code
     return 0
 
 

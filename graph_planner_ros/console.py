@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -71,11 +74,54 @@ errors = Console(stderr=True, highlight=False)
 """Where all commands say what went wrong."""
 
 
-def fail(text: str, code: int) -> typer.Exit:
+def flushed(code: int) -> int:
+    """Write out what is still to be printed, and return an exit code; 1 where nobody reads it any more."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            code = code or 1
+            with contextlib.suppress(OSError, ValueError):
+                # the interpreter flushes once more at its end
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
+    return code
+
+
+def fail(why: str | Exception, code: int) -> typer.Exit:
     """Print an error and return the exit to raise.
 
     Args:
-        text: what went wrong, in a sentence. code: 2 for wrong usage, 3 for what is not installed or not there.
+        why: what went wrong, in a sentence, or the exception that says it.
+        code: 2 for wrong usage, 3 for what is not installed or not there.
     """
-    errors.print(f"[red]error[/red] {escape(text)}", soft_wrap=True)
+    errors.print(f"[red]error[/red] {escape(why if isinstance(why, str) else in_words(why))}", soft_wrap=True)
     return typer.Exit(code)
+
+
+def in_words(error: Exception) -> str:
+    """Return what an exception says to people: of the system's errors the file and what is wrong with it."""
+    if isinstance(error, OSError) and error.strerror:
+        words = error.strerror[0].lower() + error.strerror[1:]
+        return f"{error.filename}: {words}" if error.filename is not None else words
+    return str(error)
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse what is no number or endless (a callback of options): nan is neither too small nor too large."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"expected a finite number, found {value}")
+    return value
+
+
+def writable(path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written before the work whose results it is to hold (a callback of options)."""
+    if path is None:
+        return None
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir():
+        raise typer.BadParameter(f"{path} cannot be written: it is a folder, or its folder does not exist")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise typer.BadParameter(f"{path} cannot be written: permission denied")
+    return path

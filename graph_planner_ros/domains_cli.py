@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors
+from graph_planner_ros.console import Terminal, fail
 
 app = typer.Typer(help="The planning domains.", invoke_without_command=True)
 translate_app = typer.Typer(help="Make a domain from another world's description of itself.", no_args_is_help=True)
@@ -61,7 +61,6 @@ def translate_robotouille(
         written = translate_file(source, out, delay, repetitions)
         load_language(load_domain(str(out)))
     except (TranslationError, DomainError, OSError) as error:
-        errors.print(f"[red]error[/red] {escape(str(error))}")
-        raise typer.Exit(2) from None
+        raise fail(error, 2) from None
     for path in written:
         console.print(escape(str(path)))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, writable
+from graph_planner_ros.domain.files import write_atomically
 
 if TYPE_CHECKING:
     from graph_planner_ros.benchmarks.worlds.game import GameSpec
@@ -41,7 +42,10 @@ Seed = Annotated[int, typer.Option(help="Seed.", min=0)]
 
 @app.command()
 def collect(
-    out: Annotated[Path, typer.Option(help="File of pairs (JSON lines); games that are in it are not played again.")],
+    out: Annotated[
+        Path,
+        typer.Option(callback=writable, help="File of pairs (JSON lines); games that are in it are not played again."),
+    ],
     world: WorldName = "alfworld",
     data: Data = None,
     option: Options = None,
@@ -76,9 +80,9 @@ def collect(
             write_pairs(out, pairs)
             errors.print(f"{number} of {len(specs)}: {escape(spec.name)}: {status}, {len(pairs)} pairs", soft_wrap=True)
     except (WorldUnavailableError, EngineMissingError) as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     if out.exists():
         _show_pairs(out, read_pairs(out))
 
@@ -86,7 +90,7 @@ def collect(
 @app.command()
 def train(
     pairs: Pairs,
-    out: Annotated[Path, typer.Option(help="File for the model (JSON).")],
+    out: Annotated[Path, typer.Option(callback=writable, help="File for the model (JSON).")],
     domain: Domain,
     groups: Groups = "",
     without: Annotated[str, typer.Option(help="All task types but these, separated by commas.")] = "",
@@ -105,7 +109,7 @@ def train(
         model = train_model(load_domain(domain), content, data=file_hash(pairs), seed=seed, command=command)
         save_model(out, model)
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     header = model.header
     console.print(
         f"{out}: {header.facts} observations and {header.commands} actions of {header.games} games "
@@ -129,7 +133,9 @@ def evaluate(
     explored: Explored = True,
     seed: Seed = 0,
     examples: Annotated[bool, typer.Option(help="Show up to five sentences for every kind of error.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file as well.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", callback=writable, help="Write the figures to this file as well.")
+    ] = None,
 ) -> None:
     """Judge an interface by pairs: facts, grounding, errors, with 95 % intervals over games."""
     from graph_planner_ros.domain.domain import load_domain
@@ -153,14 +159,14 @@ def evaluate(
             language = load_language(loaded) if model is None else load_trained_language(loaded, model)
             results["rules" if model is None else str(model)] = judge(language.parser, language.grounder, content)
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     sources = sorted({pair.source for pair in content.facts})
     console.print(f"reference: {', '.join(sources)}; {len(content.games)} games of {pairs}")
     for name, evaluation in results.items():
         _show_evaluation(name, evaluation, examples)
     if json_file is not None:
         plain = {name: _plain(evaluation) for name, evaluation in results.items()}
-        json_file.write_text(json.dumps(plain, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_atomically(json_file, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
 # -- games ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import typer
 from rich.markup import escape
 
 from graph_planner_ros import memory_collect_cli, memory_reasoning_cli, memory_training_cli
-from graph_planner_ros.console import Terminal, errors, fail, table
+from graph_planner_ros.console import Terminal, errors, fail, table, writable
 
 if TYPE_CHECKING:
     from graph_planner_ros.domain.domain import Domain
@@ -74,7 +74,10 @@ def stats(
 @app.command("export")
 def export_command(
     bank: Bank,
-    out: Annotated[Path, typer.Argument(help="New file of episodes (JSON lines; gzipped if its name ends in .gz).")],
+    out: Annotated[
+        Path,
+        typer.Argument(callback=writable, help="New file of episodes (JSON lines; gzipped if its name ends in .gz)."),
+    ],
     damaged: Annotated[bool, typer.Option("--damaged", help="Write what can still be read of a damaged bank.")] = False,
 ) -> None:
     """Write the episodes of a bank to a file."""
@@ -270,8 +273,8 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except EncoderMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (BankError, ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

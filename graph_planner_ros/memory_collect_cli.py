@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, writable
 
 if TYPE_CHECKING:
     from graph_planner_ros.benchmarks.worlds.registry import World
@@ -22,7 +22,11 @@ app = typer.Typer(help="Collect episodes of experience.", no_args_is_help=True)
 console = Terminal(highlight=False)
 
 Out = Annotated[
-    Path, typer.Option(help="File of episodes (JSON lines, gzipped if its name ends so); games in it are not repeated.")
+    Path,
+    typer.Option(
+        callback=writable,
+        help="File of episodes (JSON lines, gzipped if its name ends so); games in it are not repeated.",
+    ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Keep episodes that were not solved as well.")]
 Games = Annotated[int, typer.Option(help="At most so many games, spread over the groups; 0: all.", min=0)]
@@ -87,9 +91,9 @@ def kitchen(
         found = collect_from_kitchens(load_domain("household"), chosen, seeds, games, _known(out))
         _write(out, found, len(chosen) * len(seeds) * games, everything, stop)
     except EngineMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
 
 
 @app.command()
@@ -109,7 +113,7 @@ def bag(
         new = [episode for episode in found if episode.header.episode_id not in known]
         _write(out, new, len(new), everything)
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
 
 
 def _collect_world(
@@ -142,9 +146,13 @@ def _collect_world(
         found = (episode for _, episode in collect_from_world(world, todo))
         _write(out, found, len(todo), everything, stop)
     except (WorldUnavailableError, EngineMissingError) as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
+
+
+MOST_NUMBERS = 100_000
+"""Of a range of seeds."""
 
 
 def numbers_of(text: str) -> list[int]:
@@ -154,7 +162,10 @@ def numbers_of(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
             raise ValueError(f"expected numbers like 42,84 or 0-9, found {text!r}")
-        numbers += range(int(first), int(last if dash else first) + 1)
+        found = range(int(first[:20]), int((last if dash else first)[:20]) + 1)
+        if not found or found[-1] - found[0] > MOST_NUMBERS:
+            raise ValueError(f"expected from 1 to {MOST_NUMBERS} numbers, the smaller first, found {part!r}")
+        numbers += found
     return numbers
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, finite, writable
+from graph_planner_ros.domain.files import write_atomically
 
 if TYPE_CHECKING:
     from graph_planner_ros.benchmarks.statistics import Interval
@@ -28,14 +29,18 @@ HeldOut = Annotated[
     list[Path], typer.Option("--held-out", help="File of episodes to be predicted; may be given several times.")
 ]
 Limit = Annotated[int, typer.Option(help="At most so many held-out episodes, evenly spread; 0: all.", min=0)]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file as JSON.")]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", callback=writable, help="Write the results to this file as JSON.")
+]
 
 
 @app.command("loops")
 def loops(
     data: Annotated[list[Path], typer.Option("--data", help="File of episodes; may be given several times.")],
     encoder: Encoder = SHIPPED,
-    threshold: Annotated[float | None, typer.Option(help="Cosine distance up to which scenes may be the same.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(callback=finite, help="Cosine distance up to which scenes may be the same.")
+    ] = None,
     per_episode: Annotated[int, typer.Option(help="Cycles of each length planted in each episode.", min=1)] = 1,
     seed: Annotated[int, typer.Option(help="Of the places and the cycles.")] = 0,
     limit: Limit = 0,
@@ -46,7 +51,6 @@ def loops(
     from graph_planner_ros.benchmarks.statistics import wilson
     from graph_planner_ros.memory.state_graph import LOOP_THRESHOLD
 
-    _check_writable(json_file)
     made = _encoder(encoder)
     report = measure_loops(
         _thinned(_read(data), limit),
@@ -100,7 +104,9 @@ def retrieval(
     bank: Bank,
     held_out: HeldOut,
     encoder: Encoder = SHIPPED,
-    tau: Annotated[float, typer.Option(help="Cosine distance up to which experience fits.", min=0, max=2)] = 0.1,
+    tau: Annotated[
+        float, typer.Option(callback=finite, help="Cosine distance up to which experience fits.", min=0, max=2)
+    ] = 0.1,
     bank_limit: Annotated[int, typer.Option(help="At most so many episodes to remember; 0: all.", min=0)] = 0,
     limit: Limit = 0,
     json_file: JsonFile = None,
@@ -109,7 +115,6 @@ def retrieval(
     from graph_planner_ros.benchmarks.memory_retrieval import measure_retrieval, standard_ways
     from graph_planner_ros.memory.sentences import SentencesMissingError
 
-    _check_writable(json_file)
     made = _encoder(encoder)
     try:
         report = measure_retrieval(
@@ -120,9 +125,9 @@ def retrieval(
             errors.print,
         )
     except SentencesMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except ValueError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     result: dict[str, Any] = {}
     for domain, ways in report.items():
         reference = list(ways.values())[1]
@@ -153,7 +158,6 @@ def transitions(
     from graph_planner_ros.benchmarks.memory_transitions import measure_transitions
     from graph_planner_ros.benchmarks.statistics import bootstrap, wilson
 
-    _check_writable(json_file)
     report = measure_transitions(_read(bank), _thinned(_read(held_out), limit), _domain_of(), _encoder(encoder))
     result: dict[str, Any] = {}
     for domain, found in report.items():
@@ -198,7 +202,7 @@ def _encoder(name: str) -> SceneEncoder:
     try:
         return load_encoder()
     except EncoderMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
 
 
 def _read(paths: Sequence[Path]) -> Iterator[Episode]:
@@ -206,9 +210,12 @@ def _read(paths: Sequence[Path]) -> Iterator[Episode]:
 
     for path in paths:
         try:
-            yield from read_episodes(path)
-        except (EpisodeFileError, OSError) as error:
-            raise fail(str(error), 2) from None
+            episodes = list(read_episodes(path))
+        except EpisodeFileError as error:
+            raise fail(error, 2) from None
+        if not episodes:
+            raise fail(f"{path} has no episodes", 2)
+        yield from episodes
 
 
 def _thinned(episodes: Iterable[Episode], limit: int) -> list[Episode]:
@@ -231,16 +238,11 @@ def _numbers(value: Interval) -> dict[str, float | int]:
     return {"estimate": value.estimate, "low": value.low, "high": value.high, "n": value.count}
 
 
-def _check_writable(path: Path | None) -> None:
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise typer.BadParameter(f"{path} cannot be written: it is a folder, or its folder does not exist")
-
-
 def _write(path: Path | None, content: dict[str, Any]) -> None:
     import json
 
     if path is not None:
-        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        write_atomically(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, finite, writable
+from graph_planner_ros.domain.files import write_atomically
 
 if TYPE_CHECKING:
     from graph_planner_ros.memory.encoder import OnnxSceneEncoder
@@ -39,27 +40,38 @@ NAMES = {
 
 Data = Annotated[list[Path], typer.Option(help="File of episodes that `memory collect` made; may be repeated.")]
 Model = Annotated[Path | None, typer.Option(help="Encoder to use; without it the one that is shipped.")]
-Plot = Annotated[Path | None, typer.Option(help="Write a picture of the distances to this file (.png, .svg).")]
+Plot = Annotated[
+    Path | None,
+    typer.Option(callback=writable, help="Write a picture of the distances to this file (.png, .svg)."),
+]
 
 
 @app.command()
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option(help="File for the encoder (.onnx).")],
+    out: Annotated[Path, typer.Option(callback=writable, help="File for the encoder (.onnx).")],
     seed: Annotated[int, typer.Option(help="Of weights, of drawing and of what is held out.", min=0)] = 0,
     steps: Annotated[int, typer.Option(help="Most batches.", min=1)] = 1200,
-    spread: Annotated[float, typer.Option(help="Weight of the uniformity term (lambda).", min=0.0)] = 1.0,
+    spread: Annotated[
+        float, typer.Option(callback=finite, help="Weight of the uniformity term (lambda).", min=0.0)
+    ] = 1.0,
     far: Annotated[
         float,
-        typer.Option(help="Share of positives that are any step of the trajectory; 0: all adjacent.", min=0, max=1),
+        typer.Option(
+            callback=finite,
+            help="Share of positives that are any step of the trajectory; 0: all adjacent.",
+            min=0,
+            max=1,
+        ),
     ] = 0.5,
     held_out: Annotated[
-        float, typer.Option(help="Share of the homes of each domain to hold out.", min=0.05, max=0.9)
+        float, typer.Option(callback=finite, help="Share of the homes of each domain to hold out.", min=0.05, max=0.9)
     ] = 0.2,
     threads: Annotated[int, typer.Option(help="Processor threads.", min=1)] = 1,
     plot: Plot = None,
     golden: Annotated[
-        Path | None, typer.Option(help="Write some scenes with torch's embeddings here, for tests.")
+        Path | None,
+        typer.Option(callback=writable, help="Write some scenes with torch's embeddings here, for tests."),
     ] = None,
 ) -> None:
     """Train the graph encoder on trajectories, on the processor, in minutes."""
@@ -90,9 +102,9 @@ def train(
         )
         _finish(trainer, sentences, data, out, plot, golden)
     except SentencesMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     if stop():
         raise typer.Exit(130)
 
@@ -103,14 +115,16 @@ def evaluate(
     model: Model = None,
     rounds: Annotated[int, typer.Option(help="Resamples of trajectories for the intervals.", min=1)] = 1000,
     plot: Plot = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file as well.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", callback=writable, help="Write the figures to this file as well.")
+    ] = None,
 ) -> None:
     """Judge an encoder by unseen trajectories, domain by domain, with 95 % intervals over trajectories."""
     encoder = _load(model)
     try:
         groups = _embed(encoder, _read(data))
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     rows: list[dict[str, Any]] = []
     geometries: dict[str, Geometry] = {}
     for (domain, subset), trajectories in groups.items():
@@ -124,9 +138,9 @@ def evaluate(
             _plot(geometries, encoder.tau, plot)
         if json_file is not None:
             content = {"model_hash": encoder.model_hash, "tau": encoder.tau, "rows": rows}
-            json_file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            write_atomically(json_file, json.dumps(content, indent=2) + "\n")
     except OSError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
 
 
 BATCHES = (1, 32, 256)
@@ -150,7 +164,7 @@ def measure_time(
         sizes = [size for size in BATCHES if size < len(scenes)] + [len(scenes)]
         timed = {size: _time_batches(encoder, scenes, size) for size in sizes}
     except (ValueError, OSError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     middle_size = sorted(len(scene.nodes) for scene in scenes)[len(scenes) // 2]
     console.print(f"{len(scenes)} scenes with {middle_size} nodes; the very first took {1e3 * first:.0f} ms")
     for size, (median, slow, processor) in timed.items():
@@ -268,8 +282,7 @@ def _write_golden(trainer: Trainer, path: Path) -> None:
     scenes = [scene for _, item in sorted(chosen.items()) for scene in (item.scenes[0], item.scenes[-1])]
     rows = [[round(float(value), 7) for value in row] for row in trainer.embed(scenes)]
     entries = [{"scene": graph_to_dict(scene), "embedding": row} for scene, row in zip(scenes, rows, strict=True)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(entries, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_atomically(path, json.dumps(entries, ensure_ascii=False) + "\n")
 
 
 # -- figures --------------------------------------------------------------------------------------------------------
@@ -359,7 +372,7 @@ def _load(model: Path | None) -> OnnxSceneEncoder:
     try:
         return load_encoder(model)
     except EncoderMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Exit codes: 0 answered; 1 not answered; 2 wrong usage; 3 a package or a file is 
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import threading
@@ -15,7 +14,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, finite
+from graph_planner_ros.domain.json_files import parse_object, read_text
 from graph_planner_ros.language.models import (
     MAX_TOKENS,
     LanguageModel,
@@ -36,7 +36,7 @@ Model = Annotated[
 ]
 Endpoint = Annotated[str, typer.Option(help="Base URL, such as http://localhost:8000/v1; else OPENAI_BASE_URL.")]
 KeyVariable = Annotated[str, typer.Option(help="Environment variable that holds the key.")]
-Timeout = Annotated[float, typer.Option(help="Seconds for one request, retries included.", min=0.01)]
+Timeout = Annotated[float, typer.Option(callback=finite, help="Seconds for one request, retries included.", min=0.01)]
 Retries = Annotated[int, typer.Option(help="Tries after the first one.", min=0)]
 Threads = Annotated[int, typer.Option(help="Threads of a model in process; 0: one for two cores.", min=0)]
 Context = Annotated[int, typer.Option(help="Tokens of prompt and answer together, in llama_cpp.", min=64)]
@@ -87,7 +87,9 @@ def ask(
     schema: Annotated[Path | None, typer.Option(help="File with a JSON schema that the answer has to satisfy.")] = None,
     grammar: Annotated[Path | None, typer.Option(help="File with a GBNF grammar for the answer.")] = None,
     max_tokens: Annotated[int, typer.Option(help="Of the answer.", min=1)] = MAX_TOKENS,
-    temperature: Annotated[float, typer.Option(help="Of sampling; 0: the likeliest.", min=0, max=2)] = 0.0,
+    temperature: Annotated[
+        float, typer.Option(callback=finite, help="Of sampling; 0: the likeliest.", min=0, max=2)
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="Of sampling.", min=0)] = 0,
 ) -> None:
     """Ask one question; the answer goes to the standard output, what it cost to the standard error. Ctrl-C cancels."""
@@ -118,28 +120,25 @@ def _make(**options: Any) -> LanguageModel:
     try:
         return make_language_model(ModelOptions(**options))
     except ValueError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     except ModelUnavailableError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
 
 
 def _read_schema(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
     try:
-        content = json.loads(_read(path, "--schema"))
-    except (ValueError, RecursionError) as error:
-        raise fail(f"--schema: {path} is no JSON: {error}", 2) from None
-    if not isinstance(content, dict):
-        raise fail(f"--schema: expected a JSON object in {path}, found {type(content).__name__}", 2)
-    return content
+        return parse_object(read_text(path), str(path))
+    except ValueError as error:
+        raise fail(f"--schema: {error}", 2) from None
 
 
 def _read(path: Path, option: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise fail(f"{option}: {path} cannot be read: {error}", 2) from None
+        return read_text(path)
+    except ValueError as error:
+        raise fail(f"{option}: {error}", 2) from None
 
 
 def _cancelled_by_signals() -> threading.Event:

@@ -8,14 +8,16 @@ from typing import Annotated
 
 import typer
 
-from graph_planner_ros.console import Terminal
+from graph_planner_ros.console import Terminal, fail, writable
 
 console = Terminal(highlight=False)
 
 
 def learn_places(
     world: Annotated[str, typer.Argument(help="alfworld, or module:callable of a world of your own.")],
-    out: Annotated[Path, typer.Option(help="File to write: the one that the domain's YAML names under `prior`.")],
+    out: Annotated[
+        Path, typer.Option(callback=writable, help="File to write: the one that the domain's YAML names under `prior`.")
+    ],
     option: Annotated[list[str] | None, typer.Option(help="name=value for the world, e.g. data=FOLDER.")] = None,
     split: Annotated[str, typer.Option(help="Split to learn from; never the one that is evaluated.")] = "train",
     games: Annotated[int, typer.Option(help="At most so many games, evenly spread; 0: all.", min=0)] = 0,
@@ -50,9 +52,7 @@ def learn_places(
             )
             prior.save(out)
     except (WorldUnavailableError, EngineMissingError) as error:
-        console.print(f"error: {error}")
-        raise typer.Exit(3) from None
-    except (ValueError, FileNotFoundError, DomainError) as error:
-        console.print(f"error: {error}")
-        raise typer.Exit(2) from None
+        raise fail(error, 3) from None
+    except (ValueError, OSError, DomainError) as error:
+        raise fail(error, 2) from None
     console.print(f"{out}: {prior.homes} homes, {len(prior.counts)} classes of things")

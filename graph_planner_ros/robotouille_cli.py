@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from graph_planner_ros.console import Terminal, errors
+from graph_planner_ros.console import Terminal, fail, writable
 
 console = Terminal(highlight=False)
 
 
 def make_robotouille_tasks(
-    out: Annotated[Path, typer.Option(help="File to write: .jsonl, or .jsonl.gz.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(callback=writable, help="File to write: .jsonl, or .jsonl.gz.")],
     checkout: Annotated[
         Path | None, typer.Option(help="Checkout of Robotouille's engine; else the variable ROBOTOUILLE.")
     ] = None,
@@ -37,19 +37,15 @@ def make_robotouille_tasks(
     named = checkout or os.environ.get(robotouille.CHECKOUT_VARIABLE)
     try:
         numbers = parse_seeds(seed, seeds)
-        if not out.absolute().parent.is_dir():
-            raise ValueError(f"{out} cannot be written: its folder does not exist")
         if not named:
             raise WorldUnavailableError(robotouille.HOW_TO_GET)
         interpreter = find_python(robotouille.WORLD, python)
         families = (split,) if split else robotouille.FAMILIES
         made = make_tasks(Path(named).absolute(), interpreter, out, numbers, families, _tell)
     except (ValueError, OSError) as error:
-        errors.print(str(error), markup=False)
-        raise typer.Exit(2) from error
+        raise fail(error, 2) from None
     except (WorldUnavailableError, EngineError) as error:
-        errors.print(str(error), markup=False)
-        raise typer.Exit(3) from error
+        raise fail(error, 3) from None
     console.print(f"{made} tasks in {out}", markup=False, soft_wrap=True)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail, table
+from graph_planner_ros.console import Terminal, errors, fail, finite, table, writable
 
 if TYPE_CHECKING:
     from graph_planner_ros.domain.domain import Domain
@@ -34,7 +34,7 @@ def show(
     domain: DomainName = "household",
     graph: GraphFile = None,
     form: Annotated[str, typer.Option("--format", help="table, json, dot or svg.")] = "table",
-    out: Annotated[Path | None, typer.Option(help="File; without it the graph is printed.")] = None,
+    out: Annotated[Path | None, typer.Option(callback=writable, help="File; without it the graph is printed.")] = None,
 ) -> None:
     """Show subtasks, the kinds of things that they take, and what can follow."""
     from graph_planner_ros.domain.files import write_atomically
@@ -86,7 +86,7 @@ def check(
         str, typer.Option(help="What must be reached in the end; without it anything will do.")
     ] = "",
     engine: Annotated[str, typer.Option(help="auto, mimir or fast_downward.")] = "auto",
-    timeout: Annotated[float, typer.Option(help="Seconds.", min=0.01)] = 10.0,
+    timeout: Annotated[float, typer.Option(callback=finite, help="Seconds.", min=0.01)] = 10.0,
 ) -> None:
     """Check a plan: its things, its transitions, and whether it can be carried out and reaches what was asked for."""
     from graph_planner_ros.domain.wording import describe_action
@@ -101,9 +101,9 @@ def check(
     try:
         refined = Refiner(found.domain, found, make_engine(engine)).refine(state, goal, subtasks, timeout=timeout)
     except EngineMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except ValueError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     for number, step in enumerate(refined.steps, 1):
         console.print(escape(f"{number:3} {describe_action(found.domain, step)}"), soft_wrap=True)
     if refined.valid and good:
@@ -118,12 +118,14 @@ def check(
 
 @app.command()
 def review(
-    out: Annotated[Path, typer.Option(help="File (JSON) for the graph without the edges that make no sense.")],
+    out: Annotated[
+        Path, typer.Option(callback=writable, help="File (JSON) for the graph without the edges that make no sense.")
+    ],
     domain: DomainName = "household",
     backend: Annotated[str, typer.Option(help="openai, llama_cpp or transformers.")] = "openai",
     model: Annotated[str, typer.Option(help="Of the backend; see graph-planner model check.")] = "",
     endpoint: Annotated[str, typer.Option(help="Base URL of an endpoint.")] = "",
-    timeout: Annotated[float, typer.Option(help="Seconds for all questions.", min=0.01)] = 300.0,
+    timeout: Annotated[float, typer.Option(callback=finite, help="Seconds for all questions.", min=0.01)] = 300.0,
 ) -> None:
     """Let a language model take out edges that make no sense; it can add none."""
     from graph_planner_ros.domain.files import write_atomically
@@ -134,9 +136,9 @@ def review(
     try:
         asked = make_language_model(ModelOptions(backend=backend, model=model, endpoint=endpoint))
     except ValueError as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
     except ModelUnavailableError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     result = semantic_check(found, asked, timeout=timeout)
     for (source, target), reason in result.removed.items():
         console.print(escape(f"{source} -> {target} taken out: {reason}"), soft_wrap=True)
@@ -151,22 +153,32 @@ def review(
 
 def _graph(domain: str, file: Path | None) -> TaskGraph:
     from graph_planner_ros.domain.domain import load_domain
+    from graph_planner_ros.domain.json_files import read_text
     from graph_planner_ros.planning.task_graph import TaskGraph
 
     try:
         loaded = load_domain(domain)
-        return TaskGraph.of(loaded) if file is None else TaskGraph.from_json(file.read_text(encoding="utf-8"), loaded)
+        if file is None:
+            return TaskGraph.of(loaded)
+        text = read_text(file)
+        try:
+            return TaskGraph.from_json(text, loaded)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
     except (OSError, ValueError) as error:
-        raise fail(str(error) if file is None else f"{file}: {error}", 2) from None
+        raise fail(error, 2) from None
 
 
 def _read_plan(path: Path) -> list[Subtask]:
+    from graph_planner_ros.domain.json_files import read_text
     from graph_planner_ros.planning.task_graph import Subtask
 
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise fail(f"{path} cannot be read: {error}", 2) from None
+        text = sys.stdin.read() if str(path) == "-" else read_text(path)
+    except UnicodeDecodeError:
+        raise fail("the standard input is no text (UTF-8)", 2) from None
+    except ValueError as error:
+        raise fail(error, 2) from None
     lines = (line.partition("#")[0].split() for line in text.splitlines())
     found = [Subtask(words[0], tuple(words[1:])) for words in lines if words]
     if not found:
@@ -180,7 +192,7 @@ def _read_scene(path: Path) -> SceneGraph:
     try:
         return load_graph(path)
     except (OSError, ValueError) as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None
 
 
 def _goal(domain: Domain, instruction: str, scene: SceneGraph) -> Goal | None:

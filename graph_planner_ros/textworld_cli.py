@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graph_planner_ros.console import Terminal, errors
+from graph_planner_ros.console import Terminal, fail
 
 console = Terminal(highlight=False)
 
@@ -32,10 +32,8 @@ def make_textworld_games(
 
     try:
         made = make_games(out, make, level, games, seed, python or None, lambda text: console.print(text, markup=False))
-    except ValueError as error:
-        errors.print(str(error), markup=False)
-        raise typer.Exit(2) from error
+    except (ValueError, OSError) as error:
+        raise fail(error, 2) from None
     except (WorldUnavailableError, EngineError) as error:
-        errors.print(str(error), markup=False)
-        raise typer.Exit(3) from error
+        raise fail(error, 3) from None
     console.print(f"{len(made)} games in {out}", markup=False, soft_wrap=True)

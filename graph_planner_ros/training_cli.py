@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from graph_planner_ros.console import Terminal, errors, fail
+from graph_planner_ros.console import Terminal, errors, fail, writable
 from graph_planner_ros.domain.schema import DomainError
 from graph_planner_ros.training.errors import ExtraMissingError, TrainingError
 
@@ -27,7 +27,7 @@ data_app = typer.Typer(help="Make files of examples.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 console = Terminal(highlight=False)
 
-Out = Annotated[Path, typer.Option(help="File of examples to write (JSON lines).")]
+Out = Annotated[Path, typer.Option(callback=writable, help="File of examples to write (JSON lines).")]
 Config = Annotated[str, typer.Option(help="Name of a file in config/training, or a path.")]
 Data = Annotated[Path, typer.Option(help="File of examples that `train data` made.")]
 RunFolder = Annotated[Path | None, typer.Option("--run", help="Folder of the run; without it one in runs/.")]
@@ -113,30 +113,29 @@ def data_language(
         write_examples(out, found)
 
 
-@app.command()
-def sft(
-    data: Data,
-    config: Config = "smoke",
-    run: RunFolder = None,
-    model: ModelName = "",
-    resume: Resume = False,
-    seed: Seed = None,
-) -> None:
-    """Fine-tune on reference answers. Ctrl-C saves a checkpoint and ends."""
-    _train("sft", data, config, run, model, resume, seed)
+TRAININGS = {
+    "sft": "Fine-tune on reference answers. Ctrl-C saves a checkpoint and ends.",
+    "grpo": "Train with the rewards of the task graph on prompts of plans. Ctrl-C saves a checkpoint and ends.",
+}
 
 
-@app.command()
-def grpo(
-    data: Data,
-    config: Config = "smoke",
-    run: RunFolder = None,
-    model: ModelName = "",
-    resume: Resume = False,
-    seed: Seed = None,
-) -> None:
-    """Train with the rewards of the task graph on prompts of plans. Ctrl-C saves a checkpoint and ends."""
-    _train("grpo", data, config, run, model, resume, seed)
+def _add_training(kind: str, meaning: str) -> None:
+    """Add a command that trains; all have the same options."""
+
+    @app.command(kind, help=meaning)
+    def train(
+        data: Data,
+        config: Config = "smoke",
+        run: RunFolder = None,
+        model: ModelName = "",
+        resume: Resume = False,
+        seed: Seed = None,
+    ) -> None:
+        _train(kind, data, config, run, model, resume, seed)
+
+
+for _kind, _meaning in TRAININGS.items():
+    _add_training(_kind, _meaning)
 
 
 def _train(kind: str, file: Path, config: str, folder: Path | None, model: str, resume: bool, seed: int | None) -> None:
@@ -205,6 +204,6 @@ def _errors(*more: type[Exception]) -> Iterator[None]:
     try:
         yield
     except ExtraMissingError as error:
-        raise fail(str(error), 3) from None
+        raise fail(error, 3) from None
     except wrong as error:
-        raise fail(str(error), 2) from None
+        raise fail(error, 2) from None

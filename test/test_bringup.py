@@ -87,6 +87,21 @@ def test_a_real_robot_gets_no_simulator_and_no_simulated_time() -> None:
     assert all(spec.parameters["use_sim_time"] is False for spec in specs.values())
 
 
+def test_what_a_language_model_is_asked_for_goes_to_the_planner() -> None:
+    given = {"planner": "llm_actions", "model": "tiny", "model_places": "true"}
+    planner = next(spec for spec in bringup.nodes(bringup.check_arguments(given)) if spec.name == "planner").parameters
+    assert (planner["planner"], planner["model"]) == ("llm_actions", "tiny")
+    assert planner["model_places"] is True and planner["model_key_objects"] is False
+
+
+def test_the_planning_methods_are_those_of_the_node() -> None:
+    pytest.importorskip("graph_planner_ros.msg", reason="needs the built messages")
+    from graph_planner_ros.nodes.planner_parameters import METHODS
+
+    known = next(argument for argument in bringup.ARGUMENTS if argument.name == "planner")
+    assert known.choices == METHODS
+
+
 @pytest.mark.parametrize("world", bringup.TEXT_WORLDS)
 def test_a_text_world_stands_for_simulator_and_perception(world: str, tmp_path: Path) -> None:
     given = {"sim": world, "data": str(tmp_path), "game": "3", "limit": "40", "split": "some", "record": "false"}

@@ -14,13 +14,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from graph_planner_ros.benchmarks.statistics import Interval, bootstrap, wilson
 from graph_planner_ros.domain.domain import Domain
 from graph_planner_ros.domain.goal import goal_holds, unmet_literals
 from graph_planner_ros.domain.paths import find_config
 from graph_planner_ros.domain.symbols import Goal
+from graph_planner_ros.domain.yaml_files import read_yaml
 from graph_planner_ros.language.instruction import InstructionParser, ParseStatus
 from graph_planner_ros.scene.facts import symbolic_state
 from graph_planner_ros.scene.graph import SceneGraph
@@ -121,9 +120,10 @@ def load_evaluation(path: Path | None = None) -> Evaluation:
         ValueError: naming the file, the entry and what was expected.
     """
     path = path or find_config("evaluation/kitchen.yaml")
-    content = yaml.safe_load(path.read_text())
-    if not isinstance(content, dict) or not content.get("layouts") or not content.get("instructions"):
-        raise ValueError(f"{path}: expected the entries 'layouts' and 'instructions'")
+    content = read_yaml(path)
+    lists = [content.get(name) for name in ("layouts", "instructions")] if isinstance(content, dict) else [None]
+    if not all(isinstance(item, list) and item for item in lists):
+        raise ValueError(f"{path}: expected the lists 'layouts' and 'instructions'")
     tasks = []
     for number, entry in enumerate(content["instructions"], 1):
         if not isinstance(entry, dict) or not isinstance(entry.get("instruction"), str):

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from graph_planner_ros.domain.fragments import merge_description
 from graph_planner_ros.domain.pddl import PddlDomain
 from graph_planner_ros.domain.schema import (
@@ -27,6 +25,7 @@ from graph_planner_ros.domain.schema import (
     SkillSchema,
     StartPlace,
 )
+from graph_planner_ros.domain.yaml_files import read_yaml
 
 META_CLASSES = ("obj", "rec", "mov", "spec")
 _SECTIONS = (
@@ -83,10 +82,7 @@ def read_description(path: Path, pddl: PddlDomain, fragments: Iterable[Path] = (
     Raises:
         DomainError: naming the file, the entry and what was expected.
     """
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise DomainError(f"{path}: not YAML: {error}") from error
+    raw = read_yaml(path, DomainError)
     name = str(path)
     for fragment in fragments:
         raw = merge_description(raw, fragment)

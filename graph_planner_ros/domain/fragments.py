@@ -13,9 +13,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from graph_planner_ros.domain.schema import DomainError
+from graph_planner_ros.domain.yaml_files import read_yaml
 
 FOLDER = "fragments"
 SEPARATOR = "+"
@@ -148,10 +147,7 @@ def merge_description(content: Any, fragment: Path) -> Any:
     Raises:
         DomainError: naming the fragment's file, the entry and what is wrong with it.
     """
-    try:
-        added = yaml.safe_load(fragment.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise DomainError(f"{fragment}: not YAML: {error}") from error
+    added = read_yaml(fragment, DomainError)
     if not isinstance(added, dict) or not isinstance(content, dict):
         raise DomainError(f"{fragment}: expected a mapping like that of the domain's YAML")
     less = _without(content, added.pop(REMOVE, None) or {}, fragment, REMOVE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graph_planner_ros.domain.domain import Domain
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, read_lines, what_is_wrong
 from graph_planner_ros.domain.symbols import Goal, GoalLiteral, GoalVariable, GroundAction
 from graph_planner_ros.memory.experience import Episode, EpisodeHeader, EpisodeStatus, ExperienceStep
 from graph_planner_ros.scene.storage import graph_from_dict, graph_to_dict
@@ -116,29 +116,15 @@ def read_episodes(path: Path) -> Iterator[Episode]:
     """Yield the episodes of a file one by one.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        EpisodeFileError: naming file and line.
+        EpisodeFileError: naming the file, and the line where that is known.
     """
-    opener = gzip.open if path.suffix == ".gz" else open
     number = 0
     try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                number += 1
-                if line.strip():
-                    yield episode_from_dict(json.loads(line))
-    except gzip.BadGzipFile as error:
-        raise EpisodeFileError(f"{path} is not a gzipped file, though it is called so") from error
-    except (EOFError, zlib.error) as error:
-        raise EpisodeFileError(f"{path} is cut off or damaged after line {number}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise EpisodeFileError(f"{path}, line {number}: {_what_is_wrong(error)}") from error
-
-
-def _what_is_wrong(error: Exception) -> str:
-    """Return why a line is no episode."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"expected an episode as JSON, found something else ({error.msg}, column {error.colno})"
-    if isinstance(error, KeyError):
-        return f"expected an episode, found no {error.args[0]!r} in it"
-    return f"expected an episode, found something else ({error})"
+        for line in read_lines(path, EpisodeFileError):
+            number += 1
+            if line.strip():
+                yield episode_from_dict(json.loads(line))
+    except EpisodeFileError:
+        raise
+    except NO_SUCH_SHAPE as error:
+        raise EpisodeFileError(f"{path}, line {number}: {what_is_wrong(error, 'an episode')}") from error

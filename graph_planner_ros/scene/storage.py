@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import enum
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, check_fields, kind_of, what_is_wrong
 from graph_planner_ros.domain.symbols import Truth
 from graph_planner_ros.scene.admission import check_graph, nodes_by_id
 from graph_planner_ros.scene.graph import Attribute, Box, Presence, Relation, SceneGraph, SceneNode
 
 VERSION = 1
+
+BeliefType = TypeVar("BeliefType", Attribute, Relation)
+EnumType = TypeVar("EnumType", bound=enum.Enum)
 
 
 class StorageError(ValueError):
@@ -32,11 +38,11 @@ def load_graph(path: str | Path) -> SceneGraph:
         FileNotFoundError: if there is no such file.
         StorageError: if the file is not a whole scene graph; it is left as it is.
     """
-    text = Path(path).read_bytes()
+    content = Path(path).read_bytes()
     try:
-        return graph_from_dict(json.loads(text.decode("utf-8")))
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise StorageError(f"{path} is not a stored scene graph: {type(error).__name__}: {error}") from error
+        return graph_from_dict(json.loads(content.decode("utf-8")))
+    except NO_SUCH_SHAPE as error:
+        raise StorageError(f"{path}: {what_is_wrong(error, 'a stored scene graph')}") from error
 
 
 def graph_to_dict(graph: SceneGraph) -> dict[str, Any]:
@@ -59,16 +65,19 @@ def graph_from_dict(data: dict[str, Any]) -> SceneGraph:
     Raises:
         ValueError, KeyError, TypeError: if it is something else.
     """
+    if not isinstance(data, dict):
+        raise ValueError(f"expected an object, found {kind_of(data)}")
     if data["version"] != VERSION:
         raise ValueError(f"expected version {VERSION}, found {data['version']!r}")
-    nodes = [_node_from_dict(entry) for entry in data["nodes"]]
+    nodes = [_node_from_dict(entry, f"node {number}") for number, entry in _numbered(data, "nodes")]
+    relations = [_belief(Relation, entry, f"relation {number}") for number, entry in _numbered(data, "relations")]
     graph = SceneGraph(
         frame_id=data["frame_id"],
         stamp=data["stamp"],
         domain=data["domain"],
         revision=data["revision"],
         nodes=nodes_by_id(nodes),
-        relations=[Relation(**{**entry, "value": Truth[entry["value"]]}) for entry in data["relations"]],
+        relations=relations,
         limits=dict(data.get("limits", {})),  # files of version 1 that are older have none
     )
     check_graph(graph)
@@ -96,14 +105,35 @@ def _node_to_dict(node: SceneNode) -> dict[str, Any]:
     return {**vars(node), **boxes, "presence": node.presence.name, "attributes": attributes}
 
 
-def _node_from_dict(data: dict[str, Any]) -> SceneNode:
-    attributes = [Attribute(**{**entry, "value": Truth[entry["value"]]}) for entry in data["attributes"]]
+def _numbered(data: dict[str, Any], name: str) -> Iterable[tuple[int, Any]]:
+    if not isinstance(data[name], list):
+        raise ValueError(f"{name}: expected a list, found {kind_of(data[name])}")
+    return enumerate(data[name], 1)
+
+
+def _belief(kind: type[BeliefType], entry: Any, name: str) -> BeliefType:
+    """Return an attribute or a relation from its JSON object."""
+    content = check_fields(kind, entry, name)
+    return kind(**{**content, "value": _member(Truth, content["value"], f"{name}, value")})
+
+
+def _member(kind: type[EnumType], value: Any, name: str) -> EnumType:
+    if not isinstance(value, str) or value not in kind.__members__:
+        raise ValueError(f"{name}: expected one of {', '.join(kind.__members__)}, found {value!r}")
+    return kind[value]
+
+
+def _node_from_dict(data: Any, name: str) -> SceneNode:
+    content = check_fields(SceneNode, data, name)
+    attributes = [
+        _belief(Attribute, entry, f"{name}, attribute {number}") for number, entry in _numbered(content, "attributes")
+    ]
     return SceneNode(
         **{
-            **data,
-            "box": _box_from_dict(data["box"]),
-            "containment": _box_from_dict(data["containment"]),
-            "presence": Presence[data["presence"]],
+            **content,
+            "box": _box_from_dict(content["box"]),
+            "containment": _box_from_dict(content["containment"]),
+            "presence": _member(Presence, content["presence"], f"{name}, presence"),
             "attributes": {attribute.name: attribute for attribute in attributes},
         }
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.domain.json_files import kind_of, parse_object, read_lines
 from graph_planner_ros.planning.rewards import KEY
 from graph_planner_ros.planning.task_graph import Subtask
 from graph_planner_ros.training.errors import TrainingError
@@ -113,19 +114,15 @@ def read_examples(path: Path) -> ExampleSet:
     Raises:
         TrainingError: naming the line and what is wrong with it.
     """
-    try:
-        data = path.read_bytes()
-        lines = data.decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise TrainingError(f"{path} cannot be read: {error}") from None
-    header = _object(lines[0] if lines else "", f"{path}, line 1")
+    lines = list(read_lines(path, TrainingError))
+    header = parse_object(lines[0] if lines else b"", f"{path}, line 1", TrainingError)
     name = header.pop("set", None)
     if header.pop("kind", None) != "header" or name not in (PLANS, LANGUAGE) or header.pop("format", None) != FORMAT:
         raise TrainingError(f"{path} is no file of examples of format {FORMAT}: `graph-planner train data` makes them")
     examples: dict[str, Example] = {}
     for number, line in enumerate(lines[1:], 2):
         where = f"{path}, line {number}"
-        example = example_of(_object(line, where), where)
+        example = example_of(parse_object(line, where, TrainingError), where)
         if example.name in examples:
             raise TrainingError(f"{where}: the name {example.name!r} occurs twice")
         if (example.task is None) != (name == LANGUAGE):
@@ -134,17 +131,7 @@ def read_examples(path: Path) -> ExampleSet:
     expected = header.pop("examples", None)
     if len(examples) != expected or not examples:
         raise TrainingError(f"{path} holds {len(examples)} examples, and its header says {expected}")
-    return ExampleSet(name, list(examples.values()), header, hashlib.sha256(data).hexdigest()[:16])
-
-
-def _object(line: str, where: str) -> dict[str, Any]:
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise TrainingError(f"{where}: no JSON ({error})") from None
-    if not isinstance(content, dict):
-        raise TrainingError(f"{where}: expected a JSON object, found {type(content).__name__}")
-    return content
+    return ExampleSet(name, list(examples.values()), header, hashlib.sha256(b"".join(lines)).hexdigest()[:16])
 
 
 def example_of(content: Mapping[str, Any], where: str) -> Example:
@@ -182,7 +169,8 @@ def example_of(content: Mapping[str, Any], where: str) -> Example:
 
 def _get(content: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
     if not isinstance(content.get(name), kind):
-        raise TrainingError(f"{where}: {name}: expected a {kind.__name__}, found {content.get(name)!r}")
+        found = kind_of(content[name]) if name in content else "nothing"
+        raise TrainingError(f"{where}: {name}: expected {kind_of(kind())}, found {found}")
     return content[name]
 
 

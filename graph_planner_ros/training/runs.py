@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.domain.json_files import parse_object, read_text
 from graph_planner_ros.training.errors import TrainingError
 from graph_planner_ros.training.examples import ExampleSet
 from graph_planner_ros.training.settings import Settings
@@ -83,8 +84,8 @@ class Run:
             run.write(state=RUNNING, command=sys.argv[1:], started=_now())
             return run
         try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            found = parse_object(read_text(file), str(file))
+        except ValueError as error:
             raise TrainingError(f"{folder} holds no run to go on with: {error}") from None
         for name in ("kind", "model", "settings_digest", "data_digest"):
             if found.get(name) != content[name]:

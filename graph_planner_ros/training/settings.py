@@ -16,10 +16,9 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from graph_planner_ros.domain.description import META_CLASSES
 from graph_planner_ros.domain.paths import find_config
+from graph_planner_ros.domain.yaml_files import read_yaml
 from graph_planner_ros.training.errors import TrainingError
 
 FOLDER = Path("training")
@@ -161,11 +160,7 @@ def load_settings(name_or_path: str | Path) -> Settings:
         TrainingError: naming the file, the entry and what was expected.
     """
     path = _find(name_or_path)
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise TrainingError(f"{path} cannot be read: {error}") from None
-    return settings_of(raw, str(path))
+    return settings_of(read_yaml(path, TrainingError), str(path))
 
 
 def settings_of(raw: Any, where: str) -> Settings:

@@ -41,3 +41,28 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
         write_atomically(path, "new")
     assert path.read_text() == "old"
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_link_stays_a_link_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "file", tmp_path / "link"
+    link.symlink_to(target)
+    for content in ("new", "again"):
+        write_atomically(link, content)
+        assert link.is_symlink() and target.read_text() == content
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "there"]
+
+
+def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(pipe, "text")
+        assert os.read(reader, 100) == b"text" and pipe.is_fifo()
+    finally:
+        os.close(reader)
+
+
+def test_half_a_character_is_written_escaped(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "file", '{"name": "\udcff"}')
+    assert (tmp_path / "file").read_text() == '{"name": "\\udcff"}'

@@ -476,11 +476,11 @@ def test_statistics_are_plain_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("random.jsonl.gz", b"\x00\x01rubbish", r"random\.jsonl\.gz is not a gzipped file"),
+        ("random.jsonl.gz", b"\x00\x01rubbish", r"random\.jsonl\.gz, line 1: expected an episode, found no JSON|UTF-8"),
         ("cut.jsonl.gz", gzip.compress(b"{}\n" * 4000, mtime=0)[:-20], r"cut\.jsonl\.gz"),
         ("other.jsonl", b'{"a": 1}\n', r"other\.jsonl, line 1: expected an episode, found no 'format'"),
         ("list.jsonl", b"[]\n", r"list\.jsonl, line 1: expected an episode"),
-        ("words.jsonl", b"a shopping list\n", r"words\.jsonl, line 1: expected an episode as JSON"),
+        ("words.jsonl", b"a shopping list\n", r"words\.jsonl, line 1: expected an episode, found no JSON"),
         ("empty.jsonl", b"", r"empty\.jsonl has no episodes"),
         ("blank.jsonl", b"\n\n", r"blank\.jsonl has no episodes"),
     ],

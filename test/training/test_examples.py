@@ -147,17 +147,17 @@ def test_what_is_written_is_read(examples: list[Example], tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: [], "line 1: no JSON"),
+        (lambda lines: [], "line 1: expected a JSON object, found nothing"),
         (lambda lines: lines[1:], "no file of examples"),
         (lambda lines: lines[:1], "holds 0 examples, and its header says 2"),
         (lambda lines: lines[:2], "holds 1 examples, and its header says 2"),
         (lambda lines: [*lines, lines[1]], "line 4: the name '.*' occurs twice"),
         (lambda lines: [lines[0], lines[1], "[]"], "line 3: expected a JSON object"),
-        (lambda lines: [lines[0], lines[1], lines[2][:-5]], "line 3: no JSON"),
+        (lambda lines: [lines[0], lines[1], lines[2][:-5]], "line 3: expected a JSON object, found no JSON"),
         (lambda lines: [lines[0], lines[1], changed(lines[2], "prompt", [])], "line 3: prompt: expected turns"),
         (lambda lines: [lines[0], lines[1], changed(lines[2], "reference", [])], "reference: expected at least one"),
         (lambda lines: [lines[0], lines[1], changed(lines[2], "reference", ["go"])], "reference: expected lists"),
-        (lambda lines: [lines[0], lines[1], changed(lines[2], "name", 1)], "name: expected a str, found 1"),
+        (lambda lines: [lines[0], lines[1], changed(lines[2], "name", 1)], "name: expected a text, found a number"),
         (lambda lines: [changed(lines[0], "set", "language"), *lines[1:]], "line 2: expected no reference"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_file_that_is_not_there_is_named_with_those_that_are() -> None:
 
 def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
     (file := tmp_path / "broken.yaml").write_text("model: [")
-    with pytest.raises(TrainingError, match=r"broken\.yaml cannot be read"):
+    with pytest.raises(TrainingError, match=r"broken\.yaml: not YAML"):
         load_settings(file)
 
 

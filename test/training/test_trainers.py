@@ -160,7 +160,7 @@ def test_commands_say_in_a_sentence_what_is_wrong(tmp_path: Path) -> None:
     runner = CliRunner()
     (empty := tmp_path / "empty.jsonl").write_text("")
     cases = [
-        (["train", "sft", "--data", str(empty)], "line 1: no JSON"),
+        (["train", "sft", "--data", str(empty)], "line 1: expected a JSON object, found nothing"),
         (["train", "grpo", "--data", str(tmp_path / "none.jsonl")], "cannot be read"),
         (["train", "sft", "--data", str(empty), "--config", "nothing"], "there is no training configuration"),
         (["train", "data", "plans", "--data", str(tmp_path / "none"), "--out", str(tmp_path / "x")], "does not exist"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from graph_planner_ros.benchmarks.worlds.game import GameSpec, GameStatus, Observation
 from graph_planner_ros.benchmarks.worlds.served import NOT_WON, ServedGame
+from graph_planner_ros.domain.json_files import parse_object, read_lines
 
 WORLD = "alfworld"
 DOMAIN = "alfworld"
@@ -28,20 +27,18 @@ _GROUPS = {
 
 
 def read_games(path: Path, split: str, limit: int = LIMIT, seed: int = 0) -> Iterator[GameSpec]:
-    """Yield the games of a data file (``.jsonl`` or ``.jsonl.gz`` with ``id``, ``goal``, ``pddl_problem``).
+    """Yield the games of a data file (JSON lines, perhaps gzipped, with ``id``, ``goal``, ``pddl_problem``).
 
     Raises:
-        FileNotFoundError: there is no such file. ValueError: naming the line that is no game.
+        ValueError: naming the file, and the line that is no game.
     """
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-                kind = str(row["id"]).split("-")[0]
-                data = {"goal": str(row["goal"]), "pddl_problem": str(row["pddl_problem"])}
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path}:{number}: no ALFWorld game: {error!r}") from error
-            yield GameSpec(WORLD, str(row["id"]), _GROUPS.get(kind, kind), split, limit, seed, data)
+    for number, line in enumerate(read_lines(path), 1):
+        row = parse_object(line, where := f"{path}, line {number}")
+        if missing := [name for name in ("id", "goal", "pddl_problem") if name not in row]:
+            raise ValueError(f"{where}: expected a game of ALFWorld, found no {missing[0]!r} in it")
+        kind = str(row["id"]).split("-")[0]
+        data = {"goal": str(row["goal"]), "pddl_problem": str(row["pddl_problem"])}
+        yield GameSpec(WORLD, str(row["id"]), _GROUPS.get(kind, kind), split, limit, seed, data)
 
 
 def layout_of(name: str) -> str:

@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from graph_planner_ros.benchmarks.worlds.worker import Player
 from graph_planner_ros.domain.domain import load_domain
 from graph_planner_ros.domain.paths import find_config
 from graph_planner_ros.language.interface import Context
-from graph_planner_ros.language.models import public_endpoint
 from graph_planner_ros.language.rules import load_language
 from graph_planner_ros.language.trained import load_trained_language
 
@@ -83,8 +82,7 @@ class Experiment:
             found["options"]["bank"] = _file_hash(self.options.bank) if self.options.bank else ""
             found["interface"] = f"trained, {_file_hash(self.model)}" if self.model else "rules"
         if self.react is not None:
-            react = vars(replace(self.react, endpoint=public_endpoint(self.react.endpoint)))
-            found.update({**react, "prompts": _prompts_hash()})
+            found.update({**self.react.described(), "prompts": _prompts_hash()})
         return found
 
 

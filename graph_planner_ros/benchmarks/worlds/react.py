@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import cast
+from typing import Any, cast
 
 from graph_planner_ros.benchmarks.worlds.baselines import Choice, StoppedError
 from graph_planner_ros.benchmarks.worlds.game import Observation, WorldUnavailableError
@@ -35,23 +35,34 @@ _UNUSABLE = (401, 403, 404)
 
 @dataclass(frozen=True)
 class ReactSettings:
-    """How the model is asked.
+    """How a game is played with a model.
 
     Attributes:
-        model: as the server calls it. endpoint: base URL; empty for ``OPENAI_BASE_URL`` or the client's own.
-        timeout: seconds for one answer. retries: after time-outs, lost connections and errors of the server.
+        model: which one, and how it is asked; see `endpoint_options`.
         answers: answers without a command before the game is given up. window: turns that the model is shown.
         max_tokens: of one answer. temperature: of sampling.
     """
 
-    model: str
-    endpoint: str = ""
-    timeout: float = 60.0
-    retries: int = 3
+    model: ModelOptions
     answers: int = 3
     window: int = 30
     max_tokens: int = 512
     temperature: float = 0.0
+
+    def described(self) -> dict[str, Any]:
+        """Return what may be written down, as plain values."""
+        return {**vars(self), **self.model.described()}
+
+
+def endpoint_options(model: str, endpoint: str = "", timeout: float = 60.0, retries: int = 3) -> ModelOptions:
+    """Return how a model behind an endpoint is asked, with time for every retry.
+
+    Args:
+        model, endpoint: as in `ModelOptions`. timeout: seconds for one answer.
+        retries: after time-outs, lost connections and errors of the server.
+    """
+    whole = (retries + 1) * (timeout + LONGEST_PAUSE)
+    return ModelOptions(model=model, endpoint=endpoint, retries=retries, attempt_timeout=timeout, timeout=whole)
 
 
 def prompt(name: str) -> Template:
@@ -76,14 +87,8 @@ class ChatModel:
 
     def __init__(self, settings: ReactSettings) -> None:
         self._settings = settings
-        tries = settings.retries + 1
         try:
-            self._model = make_language_model(
-                ModelOptions(
-                    model=settings.model, endpoint=settings.endpoint, retries=settings.retries,
-                    attempt_timeout=settings.timeout, timeout=tries * (settings.timeout + LONGEST_PAUSE),
-                )
-            )  # fmt: skip
+            self._model = make_language_model(settings.model)
         except ModelUnavailableError as error:
             raise WorldUnavailableError(str(error)) from None
 

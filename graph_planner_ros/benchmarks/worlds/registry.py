@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
@@ -67,7 +68,22 @@ def make_world(name: str, options: Mapping[str, str]) -> World:
         make = cast(Callable[..., World], getattr(importlib.import_module(module_name), attribute))
     except (ImportError, AttributeError) as error:
         raise ValueError(f"the world {entry} cannot be loaded: {error}") from error
+    if not callable(make):
+        raise ValueError(f"the world {entry} cannot be loaded: {attribute} is not called to make one")
     try:
-        return make(**options)
+        made = make(**options)
     except TypeError as error:
-        raise ValueError(f"the world {name} does not take the options {', '.join(options)}: {error}") from error
+        given = f"the options {', '.join(options)}" if options else "no options"
+        raise ValueError(f"the world {name} does not take {given}{_taken(make)}") from error
+    if not all(hasattr(made, part) for part in ("name", "domain", "games", "open", "versions")):
+        raise ValueError(f"the world {entry} is none: expected name, domain, games, open and versions")
+    return made
+
+
+def _taken(make: Callable[..., World]) -> str:
+    """Return the names of the options that a world takes, for a message."""
+    try:
+        names = [name for name in inspect.signature(make).parameters if name not in ("args", "kwargs")]
+    except (TypeError, ValueError):  # made without Python, which tells no names
+        return ""
+    return f"; it takes: {', '.join(names) or 'none'}"

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 from graph_planner_ros.benchmarks.worlds.game import GameSpec
 from graph_planner_ros.benchmarks.worlds.records import EpisodeRecord
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, what_is_wrong
 
 FORMAT = 1
 """Version of the file format."""
@@ -212,8 +213,8 @@ def read_results(path: Path, keep: Keeper | None = None) -> Results:
                 (keep or keep_game)(results, entry)
             else:
                 raise ValueError(f"unknown kind {entry['kind']!r}")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ResultsError(f"{path}, line {number}: no row of a benchmark ({error!r})") from None
+        except NO_SUCH_SHAPE as error:
+            raise ResultsError(f"{path}, line {number}: {what_is_wrong(error, 'a row of a benchmark')}") from None
     return results
 
 
@@ -223,7 +224,7 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
         if header["kind"] != "header" or not isinstance(header["settings"], dict) or not header["hash"]:
             raise ValueError("no header")
         written = header["format"]
-    except (ValueError, KeyError, TypeError):
+    except NO_SUCH_SHAPE:
         raise ResultsError(f"{path} has no header: it is no results file of graph-planner bench") from None
     if written != FORMAT:
         raise ResultsError(f"{path} has format {written}, and this version reads {FORMAT}")

@@ -8,8 +8,6 @@ the engine does, ``<family>/<task>.json``, is played as it is drawn there, with 
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 from graph_planner_ros.benchmarks.worlds.game import GameSpec, GameStatus, Observation, WorldUnavailableError
 from graph_planner_ros.benchmarks.worlds.process import EngineError, EngineProcess
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, parse_object, read_lines, read_text, what_is_wrong
 
 WORLD = "robotouille"
 DOMAIN = "robotouille"
@@ -71,8 +70,7 @@ def list_games(
         steps: limit of every game. Without it tasks that are not of the benchmark have none and are left out.
 
     Raises:
-        ValueError: a line is not what it should be, or a family is unknown.
-        OSError: the file cannot be read.
+        ValueError: the file cannot be read, a line is not what it should be, or a family is unknown.
     """
     for family in families:
         if family not in FAMILIES:
@@ -81,8 +79,9 @@ def list_games(
     for number, row in _rows(data):
         try:
             family, task, seed, environment = row["family"], str(row["task"]), int(row["seed"]), row["environment"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{data}, line {number}: expected family, task, seed and environment: {error!r}") from None
+        except NO_SUCH_SHAPE as error:
+            expected = "a task with family, task, seed and environment"
+            raise ValueError(f"{data}, line {number}: {what_is_wrong(error, expected)}") from None
         limit = steps or step_limit(family, task)
         if limit is None or family not in families:
             continue
@@ -118,20 +117,12 @@ def _rows(data: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if data.is_dir():
         for family in FAMILIES:
             for path in sorted((data / family).glob("*.json")):
-                try:
-                    environment = json.loads(path.read_text(encoding="utf-8"))
-                except (json.JSONDecodeError, UnicodeDecodeError) as error:
-                    raise ValueError(f"{path}: not JSON: {error}") from None
+                environment = parse_object(read_text(path), str(path))
                 yield 1, {"family": family, "task": path.stem, "seed": 0, "environment": environment}
         return
-    open_file = gzip.open if data.suffix == ".gz" else open
-    with open_file(data, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    yield number, json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise ValueError(f"{data}, line {number}: not JSON: {error}") from None
+    for number, line in enumerate(read_lines(data), 1):
+        if line.strip():
+            yield number, parse_object(line, f"{data}, line {number}")
 
 
 class RobotouilleGame:

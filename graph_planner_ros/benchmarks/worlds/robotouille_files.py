@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ from graph_planner_ros.benchmarks.worlds.robotouille_translation import (
     command_slots,
     translate,
 )
+from graph_planner_ros.domain.files import write_atomically
+from graph_planner_ros.domain.json_files import NO_SUCH_SHAPE, parse_object, read_text, what_is_wrong
 
 _GENERATED = (
     "Written by `graph-planner domains translate robotouille`; change the world's JSON or that command instead."
@@ -37,14 +38,16 @@ def translate_file(source: Path, folder: Path, delay: int = DELAY, repetitions: 
         delay, repetitions: see `translate`.
 
     Raises:
-        TranslationError: the file is no such JSON.
-        OSError: a file cannot be read or written.
+        TranslationError: the file cannot be read, or is no such JSON.
+        OSError: a file cannot be written.
     """
+    document = parse_object(read_text(source, TranslationError), str(source), TranslationError)
     try:
-        document = json.loads(source.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise TranslationError(f"{source} is not JSON: {error}") from error
-    translation = translate(document, delay, repetitions)
+        translation = translate(document, delay, repetitions)
+    except TranslationError:
+        raise
+    except NO_SUCH_SHAPE as error:
+        raise TranslationError(f"{source}: {what_is_wrong(error, 'a domain of Robotouille')}") from error
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, text in (
@@ -52,7 +55,7 @@ def translate_file(source: Path, folder: Path, delay: int = DELAY, repetitions: 
         ("domain.yaml", description_text(translation)),
         ("language.yaml", language_text(translation)),
     ):
-        (folder / name).write_text(text, encoding="utf-8")
+        write_atomically(folder / name, text)
         written.append(folder / name)
     return written
 

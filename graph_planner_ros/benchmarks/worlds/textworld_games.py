@@ -18,6 +18,7 @@ import yaml
 from graph_planner_ros.benchmarks.worlds.environments import find_python
 from graph_planner_ros.benchmarks.worlds.process import EngineError, EngineProcess
 from graph_planner_ros.benchmarks.worlds.textworld import LIST, SCRIPT, WORLD
+from graph_planner_ros.domain.files import write_atomically
 from graph_planner_ros.domain.paths import find_config
 
 FAMILIES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -147,8 +148,9 @@ def _list(path: Path, family: str, level: str, seed: int) -> None:
         known = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         known = {}
+    known = known if isinstance(known, dict) else {}
     known[path.stem] = {"family": family, "split": f"{family}_{level}", "seed": seed}
-    file.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_atomically(file, json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
 def cleaning_plan(seed: int, rooms: int, misplaced: int) -> dict[str, Any]:

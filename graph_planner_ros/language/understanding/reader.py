@@ -73,10 +73,8 @@ class _Part:
 
     @property
     def least(self) -> float:
-        """Certainty from which it is acted on without caution."""
-        if self.doubts.clause:
-            return self.doubts.needed
-        return SURE if self.doubted else HEARD
+        """Certainty from which it is acted on without caution: a request is not to be passed over, a word may be."""
+        return self.doubts.needed if self.doubts.clause else HEARD
 
 
 class InstructionUnderstanding:
@@ -89,7 +87,7 @@ class InstructionUnderstanding:
     it acts on guesses, and says so, but asks below `HEARD`. Contradictions are named whoever reads.
 
     Words that are new to the trained reader (see `evidence`) need a higher certainty, below which they are asked
-    about; where they are not, a note names them.
+    about; where they are not, a note names them. Without ``cautious`` that is so for whole requests only.
 
     Args:
         domain: fixed. reader: trained. cautious: see above.
@@ -157,7 +155,7 @@ class InstructionUnderstanding:
             same = _shape(ruled.goals[-1:]) == _shape((goal,)) and len(ruled.goals) == 1
             return heard if same and probability >= SURE else ruled
         heard = replace(heard, notes=(*notes, *_not_known(parts)))
-        doubted = any(part.doubted for part in parts)
+        doubted = any(part.doubted and (self._cautious or part.doubts.clause) for part in parts)
         if probability >= SURE and not doubted:
             return heard
         if ruled.understood and (self._cautious or doubted or probability < HEARD):

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graph_planner_ros.benchmarks.alfred import report
+from graph_planner_ros.benchmarks.alfred.action_run import actions_factory
 from graph_planner_ros.benchmarks.alfred.annotation_map import load_map
 from graph_planner_ros.benchmarks.alfred.evaluation import (
     CRASHED,
@@ -28,7 +29,7 @@ from graph_planner_ros.benchmarks.statistics import bootstrap_clustered_mean, bo
 from graph_planner_ros.benchmarks.worlds.results import read_results
 from graph_planner_ros.cli import app
 from graph_planner_ros.language.instruction import ParsedInstruction, ParseStatus
-from graph_planner_ros.language.models import ScriptedModel
+from graph_planner_ros.language.models import Request, ScriptedModel
 from graph_planner_ros.planning.engines import make_engine
 
 pytest.importorskip("pymimir")
@@ -146,6 +147,9 @@ def test_the_command_composes_and_plays_a_set(tmp_path: Path) -> None:
     assert len(rows) == 3 and all(row["success"] for row in rows)
 
 
+PARTS = ",".join(sorted(set(MODEL_PARTS) - {"key_objects"}))
+
+
 def test_a_model_proposes_and_what_is_wrong_is_never_a_plan() -> None:
     """Right answers are the model's own; chatter is not, and MemPlan plans then."""
     sample = next(item for item in SAMPLES if item.group == "pick_and_place_simple" and item.horizon == 2)
@@ -153,12 +157,50 @@ def test_a_model_proposes_and_what_is_wrong_is_never_a_plan() -> None:
     right = json.dumps({"high_level": [["pick_up", classes["i"]], ["put", classes["i"], classes["r"]]]})
     for answers, first, own in (([right], True, True), (["no plan", right], False, True), (["no"] * 9, False, False)):
         model = ScriptedModel(answers)
-        factory = llm_factory(MAP, make_engine("mimir"), 10.0, model, model_planning(",".join(MODEL_PARTS), 60.0),
+        factory = llm_factory(MAP, make_engine("mimir"), 10.0, model, model_planning(PARTS, 60.0),
                               lambda: None)  # fmt: skip
         row = Evaluator(MAP, TruthReader(MAP), factory, Judge(MAP)).evaluate(sample)
         assert row["success"], row["reason"]
         assert (row["model_first"], row["model_own"]) == (first, own)
         assert len(row["rounds"]) == len(model.requests)
+
+
+def choice(label: str) -> str:
+    return json.dumps({"action": label, "reason": "so"})
+
+
+def listed(request: Request, number: int) -> str:
+    assert request.schema is not None
+    return str(request.schema["properties"]["action"]["enum"][number])
+
+
+@pytest.mark.parametrize(
+    ("script", "first", "own"),
+    [
+        (lambda request: choice(listed(request, 0)), True, True),
+        (lambda request: "I am only a model.", False, False),
+        (lambda request: choice(listed(request, -1)), None, None),  # detours: what counts is that the goal is reached
+    ],
+)
+def test_a_model_chooses_actions_and_the_task_succeeds_all_the_same(script, first, own) -> None:
+    sample = next(item for item in SAMPLES if item.group == "pick_and_place_simple" and item.horizon == 2)
+    model = ScriptedModel(script)
+    factory = actions_factory(MAP, make_engine("mimir"), 10.0, model, model_planning(PARTS, 60.0), lambda: None)
+    row = Evaluator(MAP, TruthReader(MAP), factory, Judge(MAP)).evaluate(sample)
+    assert row["success"], row["reason"]
+    assert first is None or (row["model_first"], row["model_own"]) == (first, own)
+    assert len(row["rounds"]) == len(model.requests)
+
+
+def test_questions_about_key_objects_are_no_answers_to_a_plan() -> None:
+    sample = next(item for item in SAMPLES if item.group == "pick_and_place_simple" and item.horizon == 2)
+    classes = MAP.classes(sample.requests[0])
+    right = json.dumps({"high_level": [["pick_up", classes["i"]], ["put", classes["i"], classes["r"]]]})
+    model = ScriptedModel(["{}", right])
+    planning = model_planning(f"{PARTS},key_objects", 60.0)
+    factory = llm_factory(MAP, make_engine("mimir"), 10.0, model, planning, lambda: None)
+    row = Evaluator(MAP, TruthReader(MAP), factory, Judge(MAP)).evaluate(sample)
+    assert row["success"] and row["model_first"] and [item["number"] for item in row["rounds"]] == [0, 1]
 
 
 def test_parts_of_planning_with_a_model() -> None:

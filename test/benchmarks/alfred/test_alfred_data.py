@@ -62,7 +62,7 @@ def test_wrong_data_are_named(tmp_path: Path, change: dict, named: str) -> None:
         (b"", "no trajectories"),
         (b"[1]\n", "JSON object"),
         (b"{\n", "no JSON"),
-        (b"\xff\xfe\n", "no JSON"),
+        (b"\xff\xfe\n", "no UTF-8"),
         (b"\x1f\x8bnot really", "cannot be read"),
     ],
 )

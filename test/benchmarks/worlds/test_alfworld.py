@@ -77,7 +77,7 @@ def test_games_are_rows_of_a_file(tmp_path: Path) -> None:
 def test_a_line_that_is_no_game_is_named(line: str, tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + line + "\n")
-    with pytest.raises(ValueError, match=r"games\.jsonl:2"):
+    with pytest.raises(ValueError, match=r"games\.jsonl, line 2"):
         list(read_games(path, "train"))
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from graph_planner_ros.benchmarks.worlds.experiment import Experiment, Selection
 from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
-from graph_planner_ros.benchmarks.worlds.react import ReactSettings, parse_action
+from graph_planner_ros.benchmarks.worlds.react import ReactSettings, endpoint_options, parse_action
 from graph_planner_ros.benchmarks.worlds.records import EpisodeRecord
 from graph_planner_ros.benchmarks.worlds.registry import make_world
 from graph_planner_ros.benchmarks.worlds.session import RunSettings, run_bench
@@ -88,7 +88,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def experiment(server: Server, **settings: Any) -> Experiment:
-    asked = ReactSettings("m", server.endpoint, **{"timeout": 20.0, "retries": 2, **settings})
+    asking = {name: settings.pop(name) for name in ("timeout", "retries") if name in settings}
+    model = endpoint_options("m", server.endpoint, **{"timeout": 20.0, "retries": 2, **asking})
+    asked = ReactSettings(model, **settings)
     return Experiment("bench_world:RoomWorld", {}, "react", react=asked)
 
 

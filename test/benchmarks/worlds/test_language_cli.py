@@ -88,7 +88,7 @@ def test_the_trained_interface_plays(model: Path, number: int) -> None:
         (("train", "--pairs", "{pairs}", "--domain", "nowhere", "--out", "m.json"), 2, "nowhere"),
         (("train", "--pairs", "{pairs}", "--domain", "alfworld", "--groups", "no", "--out", "m.json"), 2, "open, shut"),
         (("evaluate", "--pairs", "{pairs}", "--domain", "household", "--model", "{model}"), 2, "train it again"),
-        (("evaluate", "--pairs", "{pairs}", "--domain", "alfworld", "--model", "{pairs}"), 2, "no trained"),
+        (("evaluate", "--pairs", "{pairs}", "--domain", "alfworld", "--model", "{pairs}"), 2, "expected a trained"),
         (("evaluate", "--pairs", "{model}", "--domain", "alfworld"), 2, "expected a pair"),
     ],
 )

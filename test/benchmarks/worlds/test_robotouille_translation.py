@@ -189,7 +189,7 @@ def test_the_command_writes_the_files_or_says_what_is_wrong(tmp_path: Path) -> N
     assert load_domain(tmp_path / "made").name == "tearoom"
     source.write_text("{")
     result = CliRunner().invoke(app, call)
-    assert result.exit_code == 2 and "not JSON" in " ".join(result.output.split())
+    assert result.exit_code == 2 and "found no JSON" in " ".join(result.output.split())
 
 
 def test_the_shipped_domain_is_what_the_command_writes() -> None:
