@@ -122,7 +122,16 @@ def train(
             hold_out_parts=hold_out,
             say=console.print,
         )
-        size = work.export(data, checkpoint, out, command=command, seed=seed, temperature=temperature, report=report)
+        size = work.export(
+            data,
+            checkpoint,
+            out,
+            command=command,
+            seed=seed,
+            temperature=temperature,
+            report=report,
+            hold_out_parts=hold_out,
+        )
     except AlfredDataError as error:
         raise fail(error, 2) from None
     console.print(f"{out}: {size / 1e6:.1f} MB")

@@ -158,17 +158,27 @@ def train(
 
 
 def export(
-    data: Path, checkpoint: Path, folder: Path, *, command: str, seed: int, temperature: float, report: dict[str, Any]
+    data: Path,
+    checkpoint: Path,
+    folder: Path,
+    *,
+    command: str,
+    seed: int,
+    temperature: float,
+    report: dict[str, Any],
+    hold_out_parts: bool = False,
 ) -> int:
-    """Write a trained reader from saved weights: int8, with the prior of all of the data; return its size in bytes.
+    """Write a trained reader from saved weights: int8, with prior and words of the data; return its size in bytes.
 
     Args:
         command: that trained it. temperature: of its probabilities. report: what was measured on held-out data.
+        hold_out_parts: as it was trained; prior and words are then of what it learned from as well.
     """
     import torch
 
     from graph_planner_ros.language.understanding import model_file, training
     from graph_planner_ros.language.understanding.decoding import RoomPrior
+    from graph_planner_ros.language.understanding.evidence import Evidence, TokenReader
     from graph_planner_ros.language.understanding.export import write_network
 
     annotations, trajectories, digest = load_data(data, "train")
@@ -180,7 +190,9 @@ def export(
     folder.mkdir(parents=True, exist_ok=True)
     write_network(reader, folder / model_file.MODEL, len(setting.inventory.slots))
     fixed = fixture_names(annotations.domain, trajectories)
-    examples = examples_of(trajectories, annotations, inventory.slots)
+    examples: Sequence[Example] = examples_of(trajectories, annotations, inventory.slots)
+    if hold_out_parts:
+        examples = hold_out(examples, seed).fit
     raw = raw_structures(annotations)
     decoder = training.make_decoder(setting, (), changeable, fixed)
     header = {
@@ -199,20 +211,9 @@ def export(
         "fixed": sorted(fixed),
         "classes": list(setting.classes),
     }
-    count_words(data, folder, annotations.domain)
+    model_file.write_evidence(folder, Evidence.of(TokenReader(annotations.domain), examples))
     model_file.write_header(folder, header, setting.vocabulary, RoomPrior.of(examples, fixed))
     return (folder / model_file.MODEL).stat().st_size
-
-
-def count_words(data: Path, folder: Path, domain: Domain) -> None:
-    """Count the words of the training data for a reader in a folder: what it may say that it knows."""
-    from graph_planner_ros.language.understanding import model_file
-    from graph_planner_ros.language.understanding.evidence import Evidence, TokenReader
-
-    annotations, trajectories, _ = load_data(data, "train")
-    inventory, _ = make_inventory(annotations, trajectories)
-    examples = examples_of(trajectories, annotations, inventory.slots)
-    model_file.write_evidence(folder, Evidence.of(TokenReader(domain), examples))
 
 
 def judge(reader: TrainedReader, data: Path, split: str, held_out: str = "") -> list[str]:
@@ -220,11 +221,19 @@ def judge(reader: TrainedReader, data: Path, split: str, held_out: str = "") -> 
 
     Args:
         held_out: ``seen rooms`` or ``unseen rooms``: only what a reader trained with ``--hold-out`` has not learned.
+
+    Raises:
+        ValueError: something else is held out, or the reader has learned from all of the split.
     """
     annotations, trajectories, digest = load_data(data, split)
     inventory, decoder = reader.decoder.inventory, reader.decoder
     examples = examples_of(trajectories, annotations, inventory.slots)
     if held_out:
+        if int(reader.header["sentences"]) >= len(examples):
+            raise ValueError(
+                f"nothing of the split {split} is held out from this reader: expected the split train, and a reader "
+                "that was trained with --hold-out"
+            )
         examples = list(_held_out(examples, int(reader.header["seed"]), held_out))
     right: dict[str, int] = dict.fromkeys(("structure", "changed", *inventory.slots, "whole"), 0)
     bins: dict[int, list[bool]] = {}

@@ -36,10 +36,10 @@ def read_lines(path: Path, wrong: type[ValueError] = ValueError) -> Iterator[byt
         wrong: naming the file, if it cannot be read or unpacked.
     """
     try:
-        with path.open("rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
-            yield from file
+        with path.open("rb") as plain:  # once: what was read of a pipe does not come again
+            packed = plain.peek(2)[:2] == b"\x1f\x8b"
+            with gzip.open(plain, "rb") if packed else plain as file:
+                yield from file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise wrong(f"{path} cannot be read: it is cut off or damaged ({error})") from None
     except OSError as error:

@@ -52,7 +52,8 @@ def play(
     rounds: list[ModelRound] = []
     by_clock = False
     while True:
-        found = planner.plan(state, goal, evidence=replace(evidence, scene=scene))
+        before = steps[-1].action.name if steps else evidence.before
+        found = planner.plan(state, goal, evidence=replace(evidence, scene=scene, before=before))
         rounds += found.rounds
         by_clock |= found.by_clock
         if found.status is not PlanningStatus.SOLVED or found.placeholders:

@@ -172,7 +172,7 @@ class PlanImprover:
                 atoms -= ground.deleted
                 atoms |= ground.added
                 done.append(row)
-        return (done, cost) if done and done[-1] == steps[-1] else None
+        return (done, cost) if cost < limit and done and done[-1] == steps[-1] else None
 
     def _repaired(self, row: Row, atoms: Set[Row]) -> list[Row]:
         """Return the step, after one that makes it apply if needed; nothing if it does not apply."""

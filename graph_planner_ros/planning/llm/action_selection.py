@@ -157,7 +157,7 @@ def _judged(
     said = answer.content["action"]
     action = choices.get(said.strip()) if isinstance(said, str) else None
     if action is None or not is_applicable(domain, state, action):
-        return None, f"{one_line(said, 60)!r} is none of the actions"
+        return None, f"{one_line(str(said)[:200], 60)!r} is none of the actions"
     problem = refuse(action) if refuse is not None else ""
     return (None, problem) if problem else (action, "")
 
