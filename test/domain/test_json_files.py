@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,3 +77,21 @@ def test_fields_that_do_not_fit_are_named(content: object, words: str) -> None:
 @pytest.mark.parametrize("error", [TypeError("list indices must be integers"), AttributeError("x"), IndexError("y")])
 def test_words_of_python_are_left_out(error: Exception) -> None:
     assert what_is_wrong(error, "an episode") == "expected an episode, found JSON of another shape"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_pipe_is_read_whole(packed: bool) -> None:
+    content = b"".join(b"%d\n" % number for number in range(20_000))
+    reading, writing = os.pipe()
+
+    def fill() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(gzip.compress(content) if packed else content)
+
+    writer = threading.Thread(target=fill)
+    writer.start()
+    try:
+        assert b"".join(read_lines(Path(f"/dev/fd/{reading}"))) == content
+    finally:
+        os.close(reading)
+        writer.join()
