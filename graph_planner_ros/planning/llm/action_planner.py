@@ -26,9 +26,9 @@ from graph_planner_ros.planning.hypotheses import Hypotheses, with_hypotheses
 from graph_planner_ros.planning.llm import prompting
 from graph_planner_ros.planning.llm.action_selection import Selection, SelectionStatus, select_action
 from graph_planner_ros.planning.llm.asking import one_line
+from graph_planner_ros.planning.llm.borrowed import BorrowedMemories
 from graph_planner_ros.planning.llm.planner import ModelPlanning
 from graph_planner_ros.planning.llm.task_scene import KeyObjects, task_scene
-from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.problem import bind_placeholders, compile_problem, complete_functions, is_excluded
 from graph_planner_ros.planning.result import ModelRound, PlanningResult, PlanningStatus, planned_steps
@@ -88,7 +88,7 @@ class _Behind:
         return self.base.hypotheses
 
 
-class ActionPlanner:
+class ActionPlanner(BorrowedMemories):
     """Plans by one choice of a model after the other; takes the place of `MemPlan` in a `TaskSession`.
 
     One for each task: it remembers the way, and how often the model was silent or led astray.
@@ -106,6 +106,7 @@ class ActionPlanner:
         memplan: MemPlan,
         options: ModelPlanning | None = None,
     ) -> None:
+        super().__init__(memplan)
         self.domain, self.engine, self.model, self.memplan = domain, engine, model, memplan
         self.options = options or ModelPlanning()
         self.timeout = memplan.timeout
@@ -113,20 +114,6 @@ class ActionPlanner:
         self._silences = 0
         self._way = _Way(StateGraph(domain))
         self._key_objects = KeyObjects(domain, model, self.options.timeout / 3)
-
-    @property
-    def positive(self) -> PositiveMemory:
-        """MemPlan's memory of where things were."""
-        return self.memplan.positive
-
-    @property
-    def negative(self) -> NegativeMemory:
-        """MemPlan's memory of where they were not."""
-        return self.memplan.negative
-
-    def note(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> None:
-        """See `MemPlan.note`."""
-        self.memplan.note(state, goal, evidence)
 
     def plan(
         self,

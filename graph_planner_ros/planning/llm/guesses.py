@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from graph_planner_ros.domain.symbols import Atom, Goal, GroundAction, SymbolicState
+from graph_planner_ros.planning.llm.borrowed import BorrowedMemories
 from graph_planner_ros.planning.llm.key_objects import ModelExperience
-from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.planner import Planner
 from graph_planner_ros.planning.result import PlanningResult
 from graph_planner_ros.planning.supposing import Evidence
 
 
-class GuessingPlanner:
+class GuessingPlanner(BorrowedMemories):
     """Any planner, with what was asked about places for its advice in its results.
 
     Args:
@@ -22,21 +22,8 @@ class GuessingPlanner:
     """
 
     def __init__(self, planner: Planner, experience: ModelExperience) -> None:
+        super().__init__(planner)
         self.planner, self.experience = planner, experience
-
-    @property
-    def positive(self) -> PositiveMemory:
-        """The planner's memory of where things were."""
-        return self.planner.positive
-
-    @property
-    def negative(self) -> NegativeMemory:
-        """The planner's memory of where they were not."""
-        return self.planner.negative
-
-    def note(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> None:
-        """See `MemPlan.note`."""
-        self.planner.note(state, goal, evidence)
 
     def plan(
         self,

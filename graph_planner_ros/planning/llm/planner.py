@@ -23,9 +23,9 @@ from graph_planner_ros.planning.advice import Advice
 from graph_planner_ros.planning.engines.base import Engine
 from graph_planner_ros.planning.hypotheses import Hypotheses, with_hypotheses
 from graph_planner_ros.planning.llm import prompting
+from graph_planner_ros.planning.llm.borrowed import BorrowedMemories
 from graph_planner_ros.planning.llm.reading import KEY, Names, read_plan
 from graph_planner_ros.planning.llm.task_scene import KeyObjects, task_scene
-from graph_planner_ros.planning.memory import NegativeMemory, PositiveMemory
 from graph_planner_ros.planning.memplan import MemPlan
 from graph_planner_ros.planning.problem import complete_functions
 from graph_planner_ros.planning.result import ModelRound, PlanningResult, PlanningStatus, planned_steps
@@ -99,7 +99,7 @@ class _Judgement:
     right: bool
 
 
-class LlmPlanner:
+class LlmPlanner(BorrowedMemories):
     """Plans with a language model; takes the place of `MemPlan` in a `TaskSession`.
 
     Args:
@@ -116,6 +116,7 @@ class LlmPlanner:
         graph: TaskGraph | None = None,
         options: ModelPlanning | None = None,
     ) -> None:
+        super().__init__(memplan)
         self.domain, self.engine, self.model, self.memplan = domain, engine, model, memplan
         self.graph = graph or TaskGraph.of(domain)
         self.options = options or ModelPlanning()
@@ -123,16 +124,6 @@ class LlmPlanner:
         self._refiner = Refiner(domain, self.graph, engine)
         self._prompt, self._feedback = load_prompt("plan"), load_prompt("plan_feedback")
         self._key_objects = KeyObjects(domain, model, self.options.timeout / 3)
-
-    @property
-    def positive(self) -> PositiveMemory:
-        """MemPlan's memory of where things were."""
-        return self.memplan.positive
-
-    @property
-    def negative(self) -> NegativeMemory:
-        """MemPlan's memory of where they were not."""
-        return self.memplan.negative
 
     @property
     def advice(self) -> Advice | None:
@@ -143,10 +134,6 @@ class LlmPlanner:
     def supposer(self) -> Supposer:
         """Makes the hypotheses."""
         return self.memplan.supposer
-
-    def note(self, state: SymbolicState, goal: Goal, evidence: Evidence) -> None:
-        """See `MemPlan.note`."""
-        self.memplan.note(state, goal, evidence)
 
     def plan(
         self,
