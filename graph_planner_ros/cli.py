@@ -18,18 +18,18 @@ import typer
 from rich.markup import escape
 
 from graph_planner_ros import __version__
-from graph_planner_ros.advice_cli import app as advice_app
-from graph_planner_ros.bench_cli import app as bench_app
+from graph_planner_ros.commands.advice import app as advice_app
+from graph_planner_ros.commands.bench import app as bench_app
+from graph_planner_ros.commands.domains import app as domains_app
+from graph_planner_ros.commands.language import app as language_app
+from graph_planner_ros.commands.llm_fuzz import llm_fuzz
+from graph_planner_ros.commands.memory import app as memory_app
+from graph_planner_ros.commands.models import app as models_app
+from graph_planner_ros.commands.task_graph import app as task_graph_app
+from graph_planner_ros.commands.training import app as training_app
+from graph_planner_ros.commands.understanding import app as instruction_app
 from graph_planner_ros.console import Terminal, errors, fail, finite, flushed, writable
 from graph_planner_ros.domain.files import write_atomically
-from graph_planner_ros.domains_cli import app as domains_app
-from graph_planner_ros.language_cli import app as language_app
-from graph_planner_ros.llm_fuzz_cli import llm_fuzz
-from graph_planner_ros.memory_cli import app as memory_app
-from graph_planner_ros.models_cli import app as models_app
-from graph_planner_ros.task_graph_cli import app as task_graph_app
-from graph_planner_ros.training_cli import app as training_app
-from graph_planner_ros.understanding_cli import app as instruction_app
 
 app = typer.Typer(
     help="Instructions for a mobile manipulator, planned and carried out.",

@@ -12,7 +12,7 @@ import yaml
 PACKAGE = Path(__file__).resolve().parents[1] / "graph_planner_ros"
 ORDER = (
     *("domain", "scene", "perception", "language", "memory", "planning"),
-    *("skills", "sim", "benchmarks", "training", "bridges", "analysis", "nodes"),
+    *("skills", "sim", "benchmarks", "training", "bridges", "analysis", "nodes", "commands"),
 )
 """A folder imports only folders that stand before it. The bridges stand below the benchmarks: the text worlds' adapters
 (`benchmarks/worlds`) know nothing of ROS, and a bridge puts one of them on ROS."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from graph_planner_ros.commands.memory_collect import app, numbers_of
 from graph_planner_ros.memory.episode_files import read_episodes
-from graph_planner_ros.memory_collect_cli import app, numbers_of
 
 
 @pytest.mark.parametrize(("text", "numbers"), [("", []), ("3", [3]), ("0-2,7", [0, 1, 2, 7]), ("42,84", [42, 84])])

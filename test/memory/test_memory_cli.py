@@ -10,8 +10,8 @@ import pytest
 from bank_fakes import Encoder, episode, header
 from typer.testing import CliRunner
 
-from graph_planner_ros import memory_cli
 from graph_planner_ros.cli import app
+from graph_planner_ros.commands import memory
 from graph_planner_ros.memory.bank import LIMIT_STEPS, ExperienceBank
 from graph_planner_ros.memory.episode_files import read_episodes, write_episodes
 from graph_planner_ros.memory.experience import EpisodeStatus
@@ -21,7 +21,7 @@ from graph_planner_ros.memory.experience import EpisodeStatus
 def encoder(monkeypatch: pytest.MonkeyPatch) -> Encoder:
     """Commands use this encoder instead of the shipped one."""
     made = Encoder()
-    monkeypatch.setattr(memory_cli, "_encoder", lambda path: made)
+    monkeypatch.setattr(memory, "_encoder", lambda path: made)
     return made
 
 
@@ -140,7 +140,7 @@ def test_rebuilding(bank: Path, encoder: Encoder) -> None:
 
 
 def test_the_limit_that_help_shows_is_the_banks() -> None:
-    assert memory_cli.LIMIT_STEPS == LIMIT_STEPS
+    assert memory.LIMIT_STEPS == LIMIT_STEPS
 
 
 def test_json_is_json_however_long_a_path_is(tmp_path: Path) -> None:

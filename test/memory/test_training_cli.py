@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from graph_planner_ros.commands.memory_training import app
 from graph_planner_ros.memory.encoder import load_encoder
 from graph_planner_ros.memory.episode_files import write_episodes
 from graph_planner_ros.memory.experience import Episode, EpisodeHeader, EpisodeStatus, ExperienceStep
-from graph_planner_ros.memory_training_cli import app
 from graph_planner_ros.scene.graph import Relation, SceneGraph, SceneNode
 
 CLASSES = ("Mug", "Fork", "Pillow", "Book", "Apple", "Cabinet")

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from graph_planner_ros.bench_cli import _command, app, parse_seeds
 from graph_planner_ros.benchmarks.worlds.environments import engine_versions, find_python, how_to_get
 from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
 from graph_planner_ros.benchmarks.worlds.records import EpisodeRecord
 from graph_planner_ros.benchmarks.worlds.registry import WORLDS, make_world
 from graph_planner_ros.benchmarks.worlds.results import ResultsFile, make_header
+from graph_planner_ros.commands.bench import _command, app
+from graph_planner_ros.commands.seeds import parse_seeds
 
 WORLD = "bench_world:RoomWorld"
 
@@ -23,7 +24,7 @@ WORLD = "bench_world:RoomWorld"
 def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CliRunner:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("graph_planner_ros.bench_cli._stop_signal", lambda: lambda: False)
+    monkeypatch.setattr("graph_planner_ros.commands.bench._stop_signal", lambda: lambda: False)
     return CliRunner()
 
 

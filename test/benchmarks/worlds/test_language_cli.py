@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from graph_planner_ros.benchmarks.worlds.experiment import Experiment
 from graph_planner_ros.benchmarks.worlds.registry import make_world
+from graph_planner_ros.commands.language import app
 from graph_planner_ros.language.pairs import read_pairs
-from graph_planner_ros.language_cli import app
 
 WORLD = "bench_world:RoomWorld"
 

@@ -11,7 +11,7 @@ import pytest
 from fake_endpoint import Call, Fail, FakeEndpoint, Raw, Say
 from typer.testing import CliRunner
 
-from graph_planner_ros import models_cli
+from graph_planner_ros.commands import models
 from graph_planner_ros.language.models import ReplyStatus, Request, ScriptedModel
 from graph_planner_ros.language.models.checking import check_model
 from graph_planner_ros.language.models.messages import Reply
@@ -19,11 +19,11 @@ from graph_planner_ros.language.models.messages import Reply
 
 @pytest.fixture(autouse=True)
 def signals_stay_with_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models_cli.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(models.signal, "signal", lambda *_: None)
 
 
 def run(*words: str, standard_input: str | None = None) -> tuple[int, str, str]:
-    result = CliRunner().invoke(models_cli.app, list(words), input=standard_input)
+    result = CliRunner().invoke(models.app, list(words), input=standard_input)
     return result.exit_code, result.stdout, result.stderr
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from graph_planner_ros.commands.seeds import parse_seeds
 from graph_planner_ros.console import Terminal, fail, writable
 
 console = Terminal(highlight=False)
@@ -27,7 +28,6 @@ def make_robotouille_tasks(
 
     Exit codes: 0 made; 2 wrong usage; 3 Robotouille is not installed, or makes no such tasks.
     """
-    from graph_planner_ros.bench_cli import parse_seeds
     from graph_planner_ros.benchmarks.worlds import robotouille
     from graph_planner_ros.benchmarks.worlds.environments import find_python
     from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from graph_planner_ros import memory_collect_cli, memory_reasoning_cli, memory_training_cli
+from graph_planner_ros.commands import memory_collect, memory_reasoning, memory_training
 from graph_planner_ros.console import Terminal, errors, fail, table, writable
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from graph_planner_ros.memory.experience import EpisodeHeader, SceneEncoder
 
 app = typer.Typer(help="The memory of past episodes: its bank, its encoder, its use.", no_args_is_help=True)
-app.add_typer(memory_collect_cli.app, name="collect")
-app.registered_commands.extend(memory_training_cli.app.registered_commands)
-app.registered_commands.extend(memory_reasoning_cli.app.registered_commands)
+app.add_typer(memory_collect.app, name="collect")
+app.registered_commands.extend(memory_training.app.registered_commands)
+app.registered_commands.extend(memory_reasoning.app.registered_commands)
 console = Terminal(highlight=False)
 
 Bank = Annotated[Path, typer.Argument(help="File of the bank (SQLite).")]

@@ -98,7 +98,7 @@ def train(
         import torch  # noqa: F401
         from safetensors import torch as _  # noqa: F401
 
-        from graph_planner_ros import understanding_training as work
+        from graph_planner_ros.training import understanding as work
     except ImportError:
         raise fail(NEEDS, 3) from None
     from graph_planner_ros.benchmarks.alfred.data import AlfredDataError
@@ -152,7 +152,7 @@ def evaluate(
     from graph_planner_ros.domain.domain import load_domain
     from graph_planner_ros.language.understanding import ReaderFileError, ReaderMissingError, shipped_reader
     from graph_planner_ros.language.understanding.model_file import load_reader
-    from graph_planner_ros.understanding_training import judge
+    from graph_planner_ros.training.understanding import judge
 
     loaded = load_domain(domain)
     folder = reader or shipped_reader(loaded)

@@ -12,12 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from graph_planner_ros.alfred_cli import alfred, alfred_compose
+from graph_planner_ros.commands.alfred import alfred, alfred_compose
+from graph_planner_ros.commands.prior import learn_places
+from graph_planner_ros.commands.robotouille import make_robotouille_tasks
+from graph_planner_ros.commands.seeds import parse_seeds
+from graph_planner_ros.commands.textworld import make_textworld_games
 from graph_planner_ros.console import Terminal, errors, fail, finite, writable
 from graph_planner_ros.domain.files import write_atomically
-from graph_planner_ros.prior_cli import learn_places
-from graph_planner_ros.robotouille_cli import make_robotouille_tasks
-from graph_planner_ros.textworld_cli import make_textworld_games
 
 app = typer.Typer(help="Play the worlds of the papers, and compare results.", no_args_is_help=True)
 app.command("alfred")(alfred)
@@ -190,30 +191,6 @@ def compare_command(
         print(compare.markdown(made))
     else:
         compare.show(made, console)
-
-
-MOST_SEEDS = 100_000
-
-
-def parse_seeds(seed: int | None, seeds: str) -> tuple[int, ...]:
-    """Return the seeds that --seed and --seeds name; empty for the world's own.
-
-    Raises:
-        ValueError: if --seeds is neither a number nor a list of numbers.
-    """
-    try:
-        numbers = tuple(int(text) for text in seeds.split(",") if text.strip())
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < (1 if len(numbers) == 1 and "," not in seeds else 0):
-        raise ValueError(f"--seeds takes a number of seeds or a list like 42,84, not {seeds!r}")
-    if "," in seeds:
-        return tuple(dict.fromkeys(numbers))
-    if numbers[0] > MOST_SEEDS:
-        raise ValueError(f"--seeds takes at most {MOST_SEEDS} seeds, not {seeds}")
-    if seed is None and numbers == (1,):
-        return ()
-    return tuple(range(seed or 0, (seed or 0) + numbers[0]))
 
 
 def _bench(world: str, options: dict[str, Any], given: dict[str, Any]) -> None:

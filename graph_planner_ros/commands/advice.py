@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from graph_planner_ros.commands.memory_collect import numbers_of
 from graph_planner_ros.console import Terminal, errors, fail, table, writable
 from graph_planner_ros.domain.files import write_atomically
-from graph_planner_ros.memory_collect_cli import numbers_of
 
 if TYPE_CHECKING:
     from graph_planner_ros.benchmarks.advice import AdviceReport, Comparison, Setting, Variant
