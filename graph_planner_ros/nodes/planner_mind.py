@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graph_planner_ros import msg as messages
 from graph_planner_ros.domain.domain import Domain
-from graph_planner_ros.domain.goal import goal_to_pddl
+from graph_planner_ros.domain.goal import describe_goal, goal_to_pddl
 from graph_planner_ros.domain.names import NameMap
 from graph_planner_ros.domain.symbols import Goal
 from graph_planner_ros.language.instruction import ParseStatus
@@ -105,6 +105,14 @@ class PlannerMind:
         session = self._session(instruction, goals, NegativeMemory(), None)
         decision = session.start(graph, symbolic_state(graph, self.domain))
         fill_preview(response, decision, instruction, goal_to_pddl(session.goal, NameMap(self.domain)), now)
+        if decision.status is TaskStatus.RUNNING:
+            response.reason = "; ".join(filter(None, (response.reason, *parsed.notes, self._afterwards(session))))
+
+    def _afterwards(self, session: TaskSession) -> str:
+        """Return what is planned for once the goal of a plan is reached; empty if nothing."""
+        later = session.goals[session.goals.index(session.goal) + 1 :]
+        texts = [describe_goal(replace(goal, text=""), self.domain) for goal in later]
+        return f"after that, with a plan of its own: {', then '.join(texts)}" if texts else ""
 
     def _session(
         self, instruction: str, goals: tuple[Goal, ...], negative: NegativeMemory, cancel: threading.Event | None

@@ -234,6 +234,9 @@ def test_a_plan_can_be_asked_for_without_acting(system: System) -> None:
     assert answer.status == Status.SUCCEEDED, answer.reason
     assert [s.action for s in answer.plan.subtasks] == ["go_to", "pick_up", "go_to", "put"]
     assert answer.trace.valid and answer.trace.goal_reached and len(answer.trace.steps) == 4
+    first = ask("put a mug on the dining table and then open the fridge")
+    assert first.status == Status.SUCCEEDED and "open" not in {s.action for s in first.plan.subtasks}
+    assert "after that" in first.reason and "fridge" in first.reason
     assert ask("frobnicate the mug").status == Status.INSTRUCTION_NOT_UNDERSTOOD
     assert robot.bridge.calls == []
 
