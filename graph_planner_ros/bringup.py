@@ -172,6 +172,22 @@ def check_world(arguments: Mapping[str, str]) -> None:
             raise WorldUnavailableError(_in_our_words(str(error))) from None
 
 
+def check_model(arguments: Mapping[str, str]) -> None:
+    """Look whether the language model of the arguments can be asked, before anything is started.
+
+    Raises:
+        ModelUnavailableError: something is not installed, or not named; the message is one sentence.
+    """
+    from graph_planner_ros.language.models import ModelOptions, check_model
+
+    if arguments["planner"] != "memplan" or arguments["model_places"] == "true":
+        check_model(
+            ModelOptions(
+                backend=arguments["model_backend"], model=arguments["model"], endpoint=arguments["model_endpoint"]
+            )
+        )
+
+
 def _in_our_words(text: str) -> str:
     """Return a sentence of a world, which speaks of the options of ``bench``, with the arguments of the bring-up."""
     for option, argument in (("--python", "world_python:="), ("--checkout", "checkout:="), ("--data", "data:="),

@@ -14,6 +14,7 @@ from graph_planner_ros import bringup
 from graph_planner_ros.benchmarks.kitchen import Judge
 from graph_planner_ros.benchmarks.worlds.game import WorldUnavailableError
 from graph_planner_ros.domain.domain import load_domain
+from graph_planner_ros.language.models import ModelUnavailableError
 from graph_planner_ros.msg import TextObservation
 from graph_planner_ros.nodes.client import TaskClient, TaskReport
 from graph_planner_ros.srv import Disturb, PlanTask, StartGame
@@ -65,7 +66,7 @@ def report_as_json(report: TaskReport) -> dict[str, Any]:
 
 def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path, stop: Stop) -> int:
     """Run the system in the foreground with its output on the terminal; 3 if a node could not be kept alive."""
-    refused = _refuse_world(console, arguments)
+    refused = _refuse(console, arguments)
     if refused:
         return refused[1]
     directory = new_run_directory(runs, "up")
@@ -101,16 +102,17 @@ def run_until_stopped(console: Console, arguments: Mapping[str, str], runs: Path
     return 0
 
 
-def _refuse_world(console: Console, arguments: Mapping[str, str]) -> tuple[str, int] | None:
-    """Say why the text world of the arguments cannot be played, if so; return the sentence and the exit code.
+def _refuse(console: Console, arguments: Mapping[str, str]) -> tuple[str, int] | None:
+    """Say why the world or the model of the arguments cannot be used, if so; return the sentence and the exit code.
 
     3: it is not installed; 2: there is no such game.
     """
     try:
         bringup.check_world(arguments)
-    except (WorldUnavailableError, ValueError, OSError) as error:
+        bringup.check_model(arguments)
+    except (WorldUnavailableError, ModelUnavailableError, ValueError, OSError) as error:
         console.print(f"[red]error[/red] {escape(str(error))}", soft_wrap=True)
-        return str(error), 3 if isinstance(error, WorldUnavailableError) else 2
+        return str(error), 3 if isinstance(error, WorldUnavailableError | ModelUnavailableError) else 2
     return None
 
 
@@ -155,7 +157,7 @@ def run_demo(
 
     The code is 0 only if the simulator's ground truth, or the text world itself, agrees that the goal holds.
     """
-    refused = _refuse_world(console, arguments)
+    refused = _refuse(console, arguments)
     if refused:
         return {"success": False, "status": "node_lost", "reason": refused[0]}, refused[1]
     start = time.monotonic()

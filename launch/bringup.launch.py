@@ -19,6 +19,7 @@ def start_nodes(context: LaunchContext) -> list[Action]:
     given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in bringup.ARGUMENTS}
     arguments = bringup.check_arguments(given)
     bringup.check_world(arguments)
+    bringup.check_model(arguments)
     return [
         Node(
             package=bringup.PACKAGE,

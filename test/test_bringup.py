@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from graph_planner_ros import bringup, process_guard
+from graph_planner_ros.language.models import ModelUnavailableError
 from graph_planner_ros.supervisor import LogFollower, ProcessEvent, ProcessSpec, Supervisor
 
 SLEEPER = (
@@ -371,3 +372,25 @@ def test_text_worlds_are_planned_for_as_their_benchmarks_are() -> None:
     assert (planner["beam"], planner["max_states"], planner["max_failures"], planner["planning_timeout"]) == (
         *(BEAM, options.states, options.max_failures, options.timeout),
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"planner": "llm"}, "name of a model"),
+        ({"planner": "llm_actions", "model": "m", "model_endpoint": "no address"}, "endpoint"),
+        ({"model_places": "true", "model_backend": "transformers", "model": "m"}, "extra transformers"),
+        ({"planner": "llm", "model_backend": "llama_cpp"}, "extra local_llm"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_told_before_anything_starts(
+    given: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelUnavailableError, match=said):
+        bringup.check_model(bringup.check_arguments(given))
+
+
+def test_without_a_model_none_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    bringup.check_model(bringup.check_arguments({}))

@@ -20,6 +20,7 @@ from graph_planner_ros.memory.bank_errors import (
     BankFileError,
     BankFullError,
     UnknownEpisodeError,
+    damaged,
     named_errors,
 )
 from graph_planner_ros.memory.bank_reports import AddReport, BankStats, Neighbour, measure
@@ -188,10 +189,12 @@ class ExperienceBank(BankSession):
                 without = self._ids_of(exclude_episode) if exclude_episode is not None else None
                 ids, distances = index.search(vector, count, flagged=successful_only, without=without)
                 places = [self._place(int(step)) for step in ids]
-                # a step that is gone was deleted by another process after the search: look again
                 if None not in places:
                     pairs = zip(places, distances, strict=True)
                     return [Neighbour(place[0], place[1], float(far)) for place, far in pairs if place is not None]
+                # a step that is gone was deleted by another process after the search: look again
+                if not self._index.is_stale():
+                    raise damaged(self.path, "there are steps of no episode")
 
     def warm_up(self) -> None:
         """Load the index now, or make it, so that the first query does not wait for it."""

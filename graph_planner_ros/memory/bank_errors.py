@@ -54,16 +54,25 @@ def named_errors(path: Path) -> Iterator[None]:
         raise BankFileError(f"{path}: {_explain(error)}") from error
 
 
+def damaged(path: Path, what: str) -> BankFileError:
+    """Return the error of a bank whose file was changed by something else than a bank."""
+    return BankFileError(f"{path}: {_damaged(what)}")
+
+
+def _damaged(what: str) -> str:
+    return (
+        f"the file is damaged ({what}). It was left as it is; `graph-planner memory export --damaged` saves the "
+        "episodes that can still be read"
+    )
+
+
 def _explain(error: sqlite3.Error) -> str:
     """Return what an error of SQLite means for the bank, in a sentence."""
     text = str(error)
     if "not a database" in text:
         return "this is not an experience bank (no SQLite database). It was left as it is"
     if "malformed" in text:
-        return (
-            f"the file is damaged ({text}). It was left as it is; `graph-planner memory export --damaged` saves the "
-            "episodes that can still be read"
-        )
+        return _damaged(text)
     if "full" in text:
         return "the disk is full. Nothing of what was being written is in the bank; what was written before is safe"
     if "locked" in text or "busy" in text:
@@ -87,5 +96,6 @@ __all__ = [
     "BankMismatchError",
     "EmbeddingError",
     "UnknownEpisodeError",
+    "damaged",
     "named_errors",
 ]

@@ -154,6 +154,16 @@ def test_a_damaged_bank_says_so_and_gives_what_it_has(data: st.DataObject) -> No
                 assert number == 99 or len(found.steps) <= len(whole[number].steps)
 
 
+def test_steps_of_no_episode_are_damage_and_are_not_looked_for_for_ever(tmp_path: Path) -> None:
+    path = made(tmp_path / "bank.sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("UPDATE step SET episode = episode + 900")
+        connection.commit()
+    with opened(path) as bank, pytest.raises(BankFileError, match="damaged"):
+        bank.nearest(ENCODER.vector(0.0), 5, successful_only=False)
+
+
 @pytest.mark.parametrize(("kept", "least"), [(0.3, 0), (0.6, 50), (0.9, 100)])
 def test_of_a_bank_that_is_cut_off_what_can_be_found_is_saved(tmp_path: Path, kept: float, least: int) -> None:
     path = made(tmp_path / "bank.sqlite", episodes=200, steps=6)

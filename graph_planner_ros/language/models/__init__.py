@@ -14,7 +14,7 @@ from graph_planner_ros.language.models.messages import (
     Request,
 )
 from graph_planner_ros.language.models.metering import MeteredModel, Usage
-from graph_planner_ros.language.models.options import BACKENDS, ModelOptions, make_language_model
+from graph_planner_ros.language.models.options import BACKENDS, ModelOptions, check_model, make_language_model
 from graph_planner_ros.language.models.prompts import Prompt, PromptError, load_prompt, parse_prompt
 from graph_planner_ros.language.models.scripted import ScriptedModel
 from graph_planner_ros.language.models.secrets import public_endpoint
@@ -34,6 +34,7 @@ __all__ = [
     "Request",
     "ScriptedModel",
     "Usage",
+    "check_model",
     "load_prompt",
     "make_language_model",
     "parse_prompt",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +81,27 @@ _MAKERS: dict[str, Callable[[ModelOptions], LanguageModel]] = {
     "llama_cpp": _llama_cpp,
 }
 BACKENDS = tuple(_MAKERS)
+
+
+def check_model(options: ModelOptions) -> None:
+    """Look whether a model could be made, as far as that is known without loading or asking one.
+
+    Raises:
+        ModelUnavailableError: with one sentence that names the extra or what is missing.
+    """
+    from graph_planner_ros.language.models import llama_cpp_model, transformers_model
+
+    if options.backend != "llama_cpp" and not options.model:
+        raise ModelUnavailableError(f"the backend {options.backend} needs the name of a model")
+    needed, install = {
+        "openai": ((), ""),
+        "transformers": (("torch", "transformers"), transformers_model.INSTALL),
+        "llama_cpp": (("xllamacpp",), llama_cpp_model.INSTALL),
+    }[options.backend]
+    if any(importlib.util.find_spec(name) is None for name in needed):
+        raise ModelUnavailableError(install)
+    if options.backend == "openai":
+        _openai(options)  # it is only a client, and knows a wrong address
 
 
 def make_language_model(options: ModelOptions) -> LanguageModel:
