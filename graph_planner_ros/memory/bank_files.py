@@ -19,6 +19,8 @@ from graph_planner_ros.memory.episode_files import EpisodeFileError, read_episod
 from graph_planner_ros.memory.experience import Episode, EpisodeStatus
 
 Progress = Callable[[int], None]
+_TRIED = 200_000
+"""Numbers of episodes that are tried one by one behind a damaged page."""
 
 
 @dataclass
@@ -145,9 +147,8 @@ def export_damaged(bank_path: Path, path: Path, progress: Progress | None = None
 def _listed(connection: sqlite3.Connection, path: Path, salvage: Salvage) -> Iterator[tuple[int, str]]:
     """Yield number and id of every episode; past a damaged page each number is tried by itself."""
     last = 0
-    rows_in_order = connection.execute("SELECT number, id FROM episode ORDER BY number")
     try:
-        while (row := rows_in_order.fetchone()) is not None:
+        for row in rows.rising(connection.execute("SELECT number, id FROM episode ORDER BY number")):
             last = int(row[0])
             yield last, str(row[1])
         return
@@ -155,7 +156,8 @@ def _listed(connection: sqlite3.Connection, path: Path, salvage: Salvage) -> Ite
         damage = str(error)
     most = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'episode'").fetchone()
     found = 0
-    for number in range(last + 1, int(most[0]) + 1 if most is not None else 0):
+    end = min(int(most[0]), last + _TRIED) if most is not None else 0  # the sequence may be what is damaged
+    for number in range(last + 1, end + 1):
         try:
             row = connection.execute("SELECT number, id FROM episode WHERE number = ?", (number,)).fetchone()
         except sqlite3.Error:
@@ -163,7 +165,7 @@ def _listed(connection: sqlite3.Connection, path: Path, salvage: Salvage) -> Ite
         if row is not None:
             found += 1
             yield number, str(row[1])
-    missing = f"of those with the numbers {last + 1} to {most[0]}" if most is not None else "of those that came later"
+    missing = f"of those with the numbers {last + 1} to {end}" if most is not None else "of those that came later"
     salvage.lost.append(f"episodes {missing} only {found} could be found: the list is damaged ({damage})")
 
 
@@ -191,7 +193,8 @@ def check_bank(path: Path) -> list[str]:
 def _unreadable(connection: sqlite3.Connection, dimension: int) -> list[str]:
     """Return which episodes cannot be read, and how many steps have no vector."""
     found = []
-    for number, episode_id, steps in connection.execute("SELECT number, id, steps FROM episode").fetchall():
+    listed = connection.execute("SELECT number, id, steps FROM episode ORDER BY number")
+    for number, episode_id, steps in list(rows.rising(listed)):
         try:
             rows.find_episode(connection, episode_id)
             read = sum(1 for _ in rows.read_steps(connection, number, dimension))

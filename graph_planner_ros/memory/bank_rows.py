@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -143,6 +143,20 @@ def headers_stamp(connection: sqlite3.Connection) -> tuple[tuple[str, int], ...]
     return tuple(connection.execute("SELECT name, seq FROM sqlite_sequence WHERE name IN ('change', 'episode')"))
 
 
+def rising(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows whose first column is a number that rises; in a damaged file they may come round and round.
+
+    Raises:
+        sqlite3.DatabaseError: it does not rise.
+    """
+    last: int | None = None
+    for row in found:
+        if not isinstance(row[0], int) or (last is not None and row[0] <= last):
+            raise sqlite3.DatabaseError("database disk image is malformed: rows are out of order")
+        last = row[0]
+        yield row
+
+
 def find_episode(connection: sqlite3.Connection, episode_id: str) -> tuple[int, EpisodeHeader]:
     """Return number and header of an episode.
 
@@ -173,7 +187,7 @@ def read_steps(
         " WHERE episode = ? AND position BETWEEN ? AND ? ORDER BY position",
         (number, first, last if last is not None else 2**62),
     )
-    for position, stamp, action, succeeded, scene, vector in rows:
+    for position, stamp, action, succeeded, scene, vector in rising(rows):
         try:
             words = json.loads(action) if action is not None else None
             yield ExperienceStep(

@@ -32,6 +32,7 @@ from graph_planner_ros.memory.bank_files import (
     import_episodes,
 )
 from graph_planner_ros.memory.bank_rebuild import rebuild_bank
+from graph_planner_ros.memory.bank_rows import rising
 from graph_planner_ros.memory.episode_files import EpisodeFileError, domain_hash, read_episodes, write_episodes
 from graph_planner_ros.memory.experience import EpisodeStatus
 
@@ -162,6 +163,13 @@ def test_steps_of_no_episode_are_damage_and_are_not_looked_for_for_ever(tmp_path
         connection.commit()
     with opened(path) as bank, pytest.raises(BankFileError, match="damaged"):
         bank.nearest(ENCODER.vector(0.0), 5, successful_only=False)
+
+
+def test_rows_that_come_round_again_are_damage() -> None:
+    assert list(rising([(1, "a"), (3, "b")])) == [(1, "a"), (3, "b")]
+    for numbers in ([1, 2, 1], [0, 0], [None], ["1"]):
+        with pytest.raises(sqlite3.DatabaseError, match="malformed"):
+            list(rising([(number,) for number in numbers]))
 
 
 @pytest.mark.parametrize(("kept", "least"), [(0.3, 0), (0.6, 50), (0.9, 100)])
