@@ -161,11 +161,11 @@ def test_json_that_is_not_this_domains_graph_is_refused(graph: TaskGraph, househ
         ({"domain": "garden"}, "of the domain 'garden'"),
         ({"nodes": content["nodes"][1:]}, "subtasks of the task graph"),
         ({"version": 7}, "version 7"),
-        ({"edges": 3}, "no task graph"),
+        ({"edges": 3}, "expected a task graph as JSON"),
     ):
         with pytest.raises(ValueError, match=expected):
             TaskGraph.from_json(json.dumps({**content, **changed}), household)
-    with pytest.raises(ValueError, match="no task graph"):
+    with pytest.raises(ValueError, match="expected a task graph as JSON"):
         TaskGraph.from_json("{", household)
 
 
