@@ -229,7 +229,7 @@ def test_a_model_comes_back_from_its_file(household: Domain, model: TrainedModel
     [
         ({"domain": "0" * 16}, "train it again"),
         ({"format": 99}, "format 99"),
-        ({"groups": 3}, "no trained language model"),
+        ({"groups": 3}, "expected a trained language model"),
     ],
 )
 def test_a_model_that_does_not_fit_is_refused(
@@ -261,7 +261,7 @@ def test_pairs_come_back_from_their_file(household: Domain, tmp_path: Path) -> N
     assert again.commands == pairs.commands
     assert len(file_hash(path)) == 16
     path.write_text(path.read_text() + "{}\n")
-    with pytest.raises(ValueError, match=rf"{path}:\d+"):
+    with pytest.raises(ValueError, match=rf"{path}, line \d+: expected a pair"):
         read_pairs(path)
 
 
