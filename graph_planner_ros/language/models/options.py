@@ -83,6 +83,11 @@ _MAKERS: dict[str, Callable[[ModelOptions], LanguageModel]] = {
 BACKENDS = tuple(_MAKERS)
 
 
+def _check_named(options: ModelOptions) -> None:
+    if options.backend != "llama_cpp" and not options.model:
+        raise ModelUnavailableError(f"the backend {options.backend} needs the name of a model")
+
+
 def check_model(options: ModelOptions) -> None:
     """Look whether a model could be made, as far as that is known without loading or asking one.
 
@@ -91,8 +96,7 @@ def check_model(options: ModelOptions) -> None:
     """
     from graph_planner_ros.language.models import llama_cpp_model, transformers_model
 
-    if options.backend != "llama_cpp" and not options.model:
-        raise ModelUnavailableError(f"the backend {options.backend} needs the name of a model")
+    _check_named(options)
     needed, install = {
         "openai": ((), ""),
         "transformers": (("torch", "transformers"), transformers_model.INSTALL),
@@ -110,8 +114,7 @@ def make_language_model(options: ModelOptions) -> LanguageModel:
     Raises:
         ModelUnavailableError: with one sentence that names the extra or what is missing.
     """
-    if options.backend != "llama_cpp" and not options.model:
-        raise ModelUnavailableError(f"the backend {options.backend} needs the name of a model")
+    _check_named(options)
     model = _MAKERS[options.backend](options)
     if options.cache is None:
         return model

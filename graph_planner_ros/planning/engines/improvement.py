@@ -95,7 +95,7 @@ class PlanImprover:
 
     def _follow(self, steps: list[Row]) -> list[_Reached]:
         """Return where a plan is before each of its steps, as far as they apply as they are."""
-        atoms, place, cost = frozenset(self._start), self._place, 0.0
+        atoms, place, cost = self._start, self._place, 0.0
         way = [_Reached(atoms, place, cost)]
         for step in steps:
             if self._repaired(step, atoms) != [step]:
